@@ -3,6 +3,7 @@
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from repository import commit_all
 
 from tools import course
 from tools.notebooks import lesson_of, notebook_files
@@ -17,12 +18,12 @@ def test_nothing_has_to_be_written():
 
 def test_each_file_has_the_number_of_its_place():
     places = [f"{place:02}_{name}" for place, name in enumerate(course.order())]
-    assert [path.stem for path in notebook_files()] == places, "its row in order.toml is elsewhere"
+    assert [path.stem for path in notebook_files()] == places, REMEDY
 
 
 @pytest.fixture
 def small(tmp_path, monkeypatch):
-    """A project of three notebooks."""
+    """A project of three notebooks, one of which has a new place."""
     monkeypatch.setattr(course, "ROOT", tmp_path)
     monkeypatch.setattr(course, "NOTEBOOKS", tmp_path / "notebooks")
     monkeypatch.setattr(course, "README", tmp_path / "README.md")
@@ -30,10 +31,10 @@ def small(tmp_path, monkeypatch):
     rows = [["start", "First", "start"], ["b", "Second", "expert"], ["a", "First", "working"]]
     (tmp_path / "notebooks" / "order.toml").write_text(f"lessons = {rows}")
     table = "| Notebook | The question | Level |\n|---|---|---|\n\nAfter it."
-    for name, text in (("00_start", table), ("01_b", ""), ("02_a", "")):
+    for name, text in (("00_start", table), ("01_a", "See [02](02_b.ipynb#X)."), ("02_b", "")):
         cells = [
             new_markdown_cell(
-                f"# Is it *{name[3:]}*?\n\nAbout {2 if name == '01_b' else 90} minutes."
+                f"# Is it *{name[3:]}*?\n\nAbout {2 if name == '02_b' else 90} minutes."
             ),
             new_markdown_cell(f"{text} word" + 1800 * " word"),
             new_markdown_cell("**Exercise 1 · x** · about 7 minutes\n\nWrite x."),
@@ -41,13 +42,15 @@ def small(tmp_path, monkeypatch):
             new_markdown_cell("## Read on\n\n- Next: [?](?)"),
         ]
         nbformat.write(new_notebook(cells=cells), tmp_path / "notebooks" / f"{name}.ipynb")
-    (tmp_path / "README.md").write_text(f"{table}\n")
+    (tmp_path / "README.md").write_text(f"{table}\n\n[Notebook 02](notebooks/02_b.ipynb)\n")
+    commit_all(tmp_path)
     return tmp_path
 
 
-def test_tables_minutes_and_links_follow(small):
+def test_files_tables_minutes_and_links_follow_the_order(small):
     course.main()
     files = notebook_files(small / "notebooks")
+    assert [file.stem for file in files] == ["00_start", "01_b", "02_a"]
     readme = (small / "README.md").read_text()
     assert (
         readme
@@ -61,14 +64,56 @@ def test_tables_minutes_and_links_follow(small):
 | 01 | [Is it *b*?](notebooks/01_b.ipynb) | expert | 10 + 7 |
 
 After it.
+
+[Notebook 01](notebooks/01_b.ipynb)
 """
     )
     cells = {lesson_of(file): nbformat.read(file, as_version=4).cells for file in files}
     assert "(01_b.ipynb) | expert" in cells["start"][1].source
     assert "00 |" not in cells["start"][1].source
     assert cells["a"][0].source.endswith("About 10 minutes, and 7 for the exercise.")
+    assert cells["a"][1].source.startswith("See [01](01_b.ipynb#X).")
     assert cells["b"][-1].source.endswith("- Next: [Is it a?](02_a.ipynb)")
     assert cells["a"][-1].source.endswith("- Next: [Back to the start](00_start.ipynb)")
     before = {file: file.read_bytes() for file in small.rglob("*") if file.is_file()}
     course.main()
     assert {file: file.read_bytes() for file in before} == before
+
+
+def test_a_notebook_without_a_place_is_named(small):
+    (small / "notebooks" / "01_a.ipynb").rename(small / "notebooks" / "01_c.ipynb")
+    with pytest.raises(ValueError, match=r"not in both: \['a', 'c'\]"):
+        course.main()
+
+
+def test_a_second_notebook_of_a_lesson_is_named_and_nothing_is_overwritten(small):
+    second = small / "notebooks" / "09_a.ipynb"
+    second.write_text("another")
+    with pytest.raises(ValueError, match="two notebooks of one lesson"):
+        course.main()
+    assert second.read_text() == "another"
+
+
+def test_without_git_nothing_is_renamed(small, monkeypatch):
+    monkeypatch.setenv("GIT_DIR", str(small / "nowhere"))
+    before = sorted(small.rglob("*.ipynb"))
+    with pytest.raises(ValueError, match="git has to find"):
+        course.main()
+    assert sorted(small.rglob("*.ipynb")) == before
+
+
+@pytest.mark.parametrize(
+    "text, same",
+    [
+        ("as [notebook 15](16_a.ipynb#B) does", "as [notebook 16](16_a.ipynb#B) does"),
+        ("read [08](notebooks/09_z.ipynb)", "read [09](notebooks/09_z.ipynb)"),
+        ("[Notebook 08](../notebooks/09_z.ipynb)", "[Notebook 09](../notebooks/09_z.ipynb)"),
+        (
+            "[Not trained](11_e.ipynb#N), in notebook 08",
+            "[Not trained](11_e.ipynb#N), in notebook 11",
+        ),
+        ("[12 steps](16_a.ipynb)", "[12 steps](16_a.ipynb)"),
+    ],
+)
+def test_a_link_names_a_notebook_by_the_number_of_its_file(text, same):
+    assert course.numbered(text) == same

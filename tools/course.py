@@ -1,11 +1,12 @@
 """Write what the notebooks state about each other, without running them: python -m tools.course
 
-notebooks/order.toml has their topics and levels. From it and from the cells follow the minutes in
-each opening, the tables in README.md and notebook 00, the links to the next notebook, and what is
-folded. A second run changes nothing.
+notebooks/order.toml has their order, topics and levels. From it and from the cells follow the
+numbers of the files, the minutes in each opening, the tables in README.md and notebook 00, the
+links to the next notebook, and what is folded. A second run changes nothing.
 """
 
 import re
+import subprocess
 from pathlib import Path
 
 import nbformat
@@ -27,6 +28,12 @@ NOTEBOOKS, README = ROOT / "notebooks", ROOT / "README.md"
 MINUTES = re.compile(r"About (\d+) minutes(, and \d+ for the exercises?)?(?=\.)")
 NEXT = re.compile(r"^- Next: .*\Z", re.MULTILINE)
 TABLE = re.compile(r"^\| Notebook \| The question \|.*?(?=\n\n)", re.MULTILINE | re.DOTALL)
+FOLDER = r"(?:(?:\.\./)?notebooks/)?"
+LINKED = re.compile(
+    r"(\[|\[[^\]\n]*\b[Nn]otebook )\d\d"
+    rf"((?:(?<=ook \d\d)\b[^\]\n]*)?\]\({FOLDER})(\d\d)_"
+)
+PLACED = re.compile(rf"(\]\({FOLDER}(\d\d)_[^)]*\),? in notebook )\d\d")
 HEAD = "| Notebook | The question | Level | Minutes + exercises |\n|---|---|---|---|"
 
 
@@ -34,6 +41,40 @@ def order() -> dict[str, tuple[str, str]]:
     """{lesson: (topic, level)} in the order of reading."""
     rows = tomllib.loads((NOTEBOOKS / "order.toml").read_text(encoding="utf-8"))["lessons"]
     return {name: (topic, level) for name, topic, level in rows}
+
+
+def renumber() -> None:
+    """Give each file the number of its place, and change every mention of its name."""
+    files = notebook_files(NOTEBOOKS)
+    now = {lesson_of(path): path for path in files}
+    if twice := [path.name for path in files if path not in now.values()]:
+        raise ValueError(f"two notebooks of one lesson: rename or remove {', '.join(twice)}")
+    if other := now.keys() ^ order().keys():
+        raise ValueError(f"in notebooks/ or in its order.toml, but not in both: {sorted(other)}")
+    names = {now[name].stem: f"{k:02}_{name}" for k, name in enumerate(order())}
+    names = {old: new for old, new in names.items() if old != new}
+    if not names:
+        return
+    old = re.compile("|".join(names))
+    found = ["git", "grep", "--untracked", "-lE", old.pattern]
+    done = subprocess.run(found, cwd=ROOT, capture_output=True, text=True)
+    if done.returncode > 1:  # 1: nothing is found
+        raise ValueError(f"git has to find what names {', '.join(names)}: {done.stderr.strip()}")
+    for name in done.stdout.split():
+        text = (ROOT / name).read_text(encoding="utf-8")
+        text = numbered(old.sub(lambda match: names[match[0]], text))
+        (ROOT / name).write_text(text, encoding="utf-8", newline="\n")
+    for before, after in names.items():
+        (NOTEBOOKS / f"{before}.ipynb").rename(NOTEBOOKS / f"{after}.ipynb")
+
+
+def numbered(text: str) -> str:
+    """With the number of its file wherever the words of a link have the number of a notebook.
+
+    >>> numbered("as [notebook 15](16_a.ipynb#Batches) does")
+    'as [notebook 16](16_a.ipynb#Batches) does'
+    """
+    return PLACED.sub(r"\1\2", LINKED.sub(r"\1\3\2\3_", text))
 
 
 def minutes(notebook) -> list[int]:
@@ -93,10 +134,11 @@ def course() -> dict[Path, str]:
                 cell.source = TABLE.sub(rows_of_others, cell.source)
     readme = TABLE.sub(table(notebooks, "notebooks/"), README.read_text(encoding="utf-8"))
     texts = {path: stored_text(normalise(notebook)) for path, notebook in notebooks.items()}
-    return {README: readme, **texts}
+    return {path: numbered(text) for path, text in {README: readme, **texts}.items()}
 
 
 def main():
+    renumber()
     for path, text in course().items():
         if text != path.read_text(encoding="utf-8"):
             path.write_text(text, encoding="utf-8", newline="\n")
