@@ -30,6 +30,9 @@ def elementwise_grid(example: Example) -> torch.Tensor | None:
 
     None if fn is not elementwise, refuses some of that, or has more than one input to
     differentiate.
+
+    >>> elementwise_grid(Example(lambda x: x.cumsum(0), (torch.randn(3),))) is None
+    True
     """
     if len(example.chosen) > 1:
         return None
