@@ -12,7 +12,8 @@ GONE = [
     "tools/record", "tools.classroom", "bubblewrap", "benchmarks/arithmetic", "benchmarks/backward",
     "benchmarks/classroom", "benchmarks/steps", "benchmarks/website", "of_other_ranks",
     "compare --record", "compare_runs", "ranks.py", "tools/library_", "docs/training_scripts",
-    "traffic.py", "MiniSearch", "processes=True", "--processes", "explorer.fit(",
+    "traffic.py", "MiniSearch", "processes=True", "--processes", "explorer.fit(", "--html",
+    "plot_graph", "clip_gradient", "import compare",
 ]  # fmt: skip
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "benchmarks/README.md"]
 OTHERS = [ROOT / "Makefile", ROOT / "pyproject.toml", ROOT / ".ci/run", *notebook_files()]
