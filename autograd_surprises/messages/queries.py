@@ -1,6 +1,6 @@
 """The one search: in PyTorch's messages, plain questions, and the text of all lessons.
 
-The website searches in JavaScript by the same rules: tools/website/static/find.js.
+The box on the website finds entries by the same rules: tools/website/static/box.js.
 """
 
 import math

@@ -1,6 +1,6 @@
 """The words of a text, as the search compares them.
 
-The website does the same in JavaScript, with the tables of this module: static/find.js.
+The box on the website does the same in JavaScript, with the tables of this module.
 """
 
 import re

@@ -2,12 +2,14 @@
 
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 from tools.notebooks import ROOT, notebook_files
-from tools.website.building import build, recorded, sizes
+from tools.website.building import build, recorded
 
-MARK = "static/symptoms.js"  # a file that each site has
+MARK = "_static/box.js"  # a file that each site has
+LARGEST = 14_000_000  # bytes of all files
 
 
 def main(target: Path) -> int:
@@ -15,15 +17,11 @@ def main(target: Path) -> int:
         sys.exit(f"{target} holds something other than a site, which would be lost: name another")
     frozen = recorded(notebook_files())
     shutil.rmtree(target, ignore_errors=True)
-    target.mkdir(parents=True)
-    pages = build(target, frozen)
-    too_large = False
-    for what, (size, most) in sizes(target, pages[1].url).items():
-        verdict = "" if size <= most else "  TOO LARGE"
-        print(f"{what}: {size / 1000:,.0f} kB, limit {most / 1000:,.0f} kB{verdict}")
-        too_large |= size > most
-    print(f"{len(pages)} pages: open {target / 'index.html'}")
-    return int(too_large)
+    with tempfile.TemporaryDirectory() as scratch:
+        build(target, frozen, Path(scratch))
+    size = sum(file.stat().st_size for file in target.rglob("*") if file.is_file())
+    print(f"{size / 1e6:.1f} MB, limit {LARGEST / 1e6:.0f} MB: open {target / 'index.html'}")
+    return int(size > LARGEST)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
-"""Everything in one folder, and its size."""
+"""The site in one folder: pictures, sources, Sphinx, and what Sphinx does not write."""
 
-import gzip
 import hashlib
 import json
 import os
@@ -8,21 +7,23 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 from concurrent.futures import ThreadPoolExecutor
+from html import escape
 from pathlib import Path
 
 import matplotlib
 import torch
+from docutils import nodes
+from sphinx.application import Sphinx
 
 from autograd_surprises.show import live_picture
 from tools.address import links
 from tools.notebooks import ROOT
-from tools.website.atlas_pages import atlas_pages, numbers
-from tools.website.entry_pages import entry_pages, missing_page, redirections
-from tools.website.links import page_files
-from tools.website.pages import HERE, Page, file_page, front_page, frozen_script
-from tools.website.search_index import search_script
+from tools.website.generated import box_data, entries_by_id, generated_pages, is_a_line
+from tools.website.sources import MEASURED, anchor_of, front_page, notebook_source, page_files, with_links
 
+HERE = Path(__file__).parent
 STROKES = Path(live_picture.__file__).with_name("strokes.js")
 KEPT = ROOT / "build" / "site"  # the pictures, until their notebook changes
 MADE_FROM = [
@@ -34,8 +35,39 @@ MADE_FROM = [
     "autograd_surprises/atlas/measured/*",
     "tools/website/recording.py",
 ]
-# Bytes: of all files, of all compressed, and of what notebook 00 loads.
-LARGEST, LARGEST_PACKED, LARGEST_FIRST = 12_000_000, 5_000_000, 500_000
+MOVED: dict[str, str] = {}  # {an id that is gone: the id whose page answers instead}
+PAGE = """<!DOCTYPE html>
+<html lang="en"><meta charset="utf-8"><title>{title}</title>{head}
+<p>{title}: <a href="{url}">{url}</a></p></html>
+"""
+CONFIGURATION = {
+    "project": "Autograd Surprises",
+    "html_title": "PyTorch · Autograd Surprises",
+    "extensions": ["myst_nb"],
+    "html_theme": "furo",
+    "nb_execution_mode": "off",
+    "nb_render_text_lexer": "none",
+    "nb_code_prompt_show": "Show {type}",
+    "nb_code_prompt_hide": "Hide {type}",
+    "myst_all_links_external": True,
+    "myst_enable_extensions": [],
+    "html_static_path": [str(HERE / "static"), "made"],
+    "templates_path": [str(HERE / "templates")],
+    "html_extra_path": ["extra"],
+    "html_favicon": str(HERE / "static" / "favicon.svg"),
+    "html_css_files": ["style.css"],
+    "html_js_files": [
+        (file, {"defer": "defer"}) for file in ("strokes.js", "entries.js", "box.js", "page.js")
+    ],
+    "html_theme_options": {"announcement": "the box: templates/page.html"},
+    "html_sidebars": {
+        f"{folder}/**": ["sidebar/brand.html", "sidebar/search.html"] for folder in ("m", "atlas")
+    },
+    "html_show_search_summary": False,  # a page opened from disk may not fetch others
+    "html_copy_source": False,
+    "html_use_index": False,
+    "html_show_copyright": False,
+}
 
 
 def recorded(notebooks: list[Path]) -> dict[Path, dict]:
@@ -71,71 +103,72 @@ def _seal(notebook):
     return found.hexdigest()[:16]
 
 
-def build(target: Path, frozen: dict[Path, dict]) -> list[Page]:
-    """Write the site into an empty folder; `frozen` has the pictures of each notebook."""
-    static = target / "static"
-    shutil.copytree(HERE / "static", static)
-    for folder in "frozen", "atlas":
-        (target / folder).mkdir()
-    (static / "strokes.js").write_text(_classic(STROKES), encoding="utf-8")
-    made = {path: file_page(path, url, frozen.get(path, {})) for path, url in page_files().items()}
-    notebooks = [page for path, page in made.items() if path.suffix == ".ipynb"]
-    others = [*entry_pages(), *atlas_pages(), missing_page()]
-    pages = [front_page(notebooks), *made.values(), *others]
+def build(target: Path, frozen: dict[Path, dict], scratch: Path) -> None:
+    """Write the site; `frozen` has the pictures of each notebook. Sphinx works in `scratch`."""
     published = links().get("site", "")
-    for page in pages:
-        place = notebooks.index(page) if page in notebooks else None
-        before = notebooks[place - 1] if place else None
-        after = notebooks[place + 1] if place is not None and page is not notebooks[-1] else None
-        text = page.html(before=before, after=after, published=published)
-        (target / page.url).parent.mkdir(parents=True, exist_ok=True)
-        (target / page.url).write_text(text, encoding="utf-8")
-        if page.frozen:
-            script = target / "frozen" / f"{Path(page.url).stem}.js"
-            script.write_text(frozen_script(page.frozen), encoding="utf-8")
-    for file in numbers():
-        shutil.copy(file, target / "atlas")
-    (static / "search-index.js").write_text(search_script(), encoding="utf-8")
-    listed = [page.url for page in pages if page.url != "404.html"]
-    for name, text in {**redirections(), **for_crawlers(listed, published)}.items():
-        (target / name).parent.mkdir(parents=True, exist_ok=True)
-        (target / name).write_text(text, encoding="utf-8")
-    return pages
+    for name, text in sources(frozen, published).items():
+        (scratch / name).parent.mkdir(parents=True, exist_ok=True)
+        (scratch / name).write_text(text, encoding="utf-8")
+    shutil.copytree(MEASURED, scratch / "extra" / "atlas", dirs_exist_ok=True)
+    configuration = {**CONFIGURATION, "html_baseurl": published}
+    sphinx = Sphinx(
+        scratch, None, target, scratch / "doctrees", "html", configuration,
+        status=None, warningiserror=True, parallel=2,
+    )  # fmt: skip
+    sphinx.connect("doctree-read", _keep_anchors, priority=1)
+    sphinx.connect("html-page-context", _describe)
+    sphinx.build()
 
 
-def for_crawlers(urls: list[str], published: str) -> dict[str, str]:
-    """{file: text}: robots.txt, and sitemap.xml, which needs the address of the site."""
-    robots = "User-agent: *\nAllow: /\n"
-    if not published:
-        return {"robots.txt": robots}
-    places = "".join(f"<url><loc>{published}{url}</loc></url>\n" for url in urls)
-    return {
-        "robots.txt": f"{robots}Sitemap: {published}sitemap.xml\n",
-        "sitemap.xml": '<?xml version="1.0" encoding="UTF-8"?>\n'
-        '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
-        f"{places}</urlset>\n",
-    }
+def sources(frozen: dict[Path, dict], published: str) -> dict[str, str]:
+    """{file: text} of what Sphinx reads, and in extra/ of what it copies."""
+    found = {f"{page}.md": text for page, text in generated_pages().items()}
+    found["index.md"] = front_page(frozen)
+    for path, page in page_files().items():
+        if path.suffix == ".ipynb":
+            found[f"{page}.ipynb"] = notebook_source(path, frozen.get(path, {}))
+        else:
+            found[f"{page}.md"] = with_links(path.read_text(encoding="utf-8"), path.parent)
+    moved = {f"m/{old}.html": f"m/{new}.html" for old, new in MOVED.items()}
+    moved |= {f"m/{id}.html": f"messages.html#{id}" for id in entries_by_id() if is_a_line(id)}
+    for old, new in moved.items():
+        url = "../" * old.count("/") + new
+        head = f'<meta http-equiv="refresh" content="0; url={url}">'
+        found[f"extra/{old}"] = PAGE.format(title="This page has moved", head=head, url=url)
+    url = published or "index.html"
+    found["extra/404.html"] = PAGE.format(title="There is no such page", head="", url=url)
+    pages = [f"{published}{Path(name).with_suffix('')}.html\n" for name in found if "/extra/" not in f"/{name}"]
+    found["extra/robots.txt"] = "User-agent: *\nAllow: /\n"
+    if published:
+        found["extra/robots.txt"] += f"Sitemap: {published}sitemap.txt\n"
+        found["extra/sitemap.txt"] = "".join(pages)
+    found["made/entries.js"] = f"window.entries = {json.dumps(box_data())};\n"
+    found["made/strokes.js"] = _classic(STROKES.read_text(encoding="utf-8"))
+    return found
 
 
 def _classic(module):
     """strokes.js as a classic script, because a page opened from disk may not load a module."""
-    source = module.read_text(encoding="utf-8")
-    source = re.sub(r"^export default .*$", "", source, flags=re.MULTILINE)
+    source = re.sub(r"^export default .*$", "", module, flags=re.MULTILINE)
     source = re.sub(r"^export ", "", source, flags=re.MULTILINE)
     return f"const showFrozen = (() => {{\n{source}\nreturn showFrozen;\n}})();\n"
 
 
-def sizes(site: Path, first: str) -> dict[str, tuple[int, int]]:
-    """{what: (its size, the limit), in bytes}."""
-    files = [file for file in site.rglob("*") if file.is_file()]
-    page = (site / first).read_text(encoding="utf-8")
-    loaded = re.findall(r'(?:src|href)="((?:static|frozen)/[^"]+)"', page)
-    packed = sum(len(gzip.compress(file.read_bytes(), 9)) for file in files)
-    return {
-        "the whole site": (sum(file.stat().st_size for file in files), LARGEST),
-        "compressed": (packed, LARGEST_PACKED),
-        "what notebook 00 loads": (
-            sum((site / name).stat().st_size for name in [first, *loaded]),
-            LARGEST_FIRST,
-        ),
-    }
+def _keep_anchors(app, doctree):
+    """The anchors of headings in notebooks are JupyterLab's, those in Markdown files GitHub's."""
+    taken = set()
+    path = Path(app.env.doc2path(app.env.current_document.docname))
+    for section in doctree.findall(nodes.section):
+        anchor = anchor_of(section.next_node(nodes.title).astext(), path)
+        while anchor in taken:
+            anchor += "-2"
+        taken.add(anchor)
+        section["ids"] = [anchor]
+
+
+def _describe(app, name, template, context, doctree):
+    """How a page begins, for search engines."""
+    paragraph = doctree and doctree.next_node(nodes.paragraph)
+    if paragraph:
+        text = textwrap.shorten(paragraph.astext(), 160, placeholder=" …")
+        context["metatags"] += f'<meta name="description" content="{escape(text)}">'

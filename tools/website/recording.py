@@ -43,9 +43,9 @@ def shown_by(notebook, wanted: Callable, to_its_end: bool = False) -> Iterator[t
         init(self, *args, **kwargs)
         made.append(self)
 
-    def watched_bundle(self):  # called each time a picture is shown
+    def watched_bundle(self, *below):  # called each time a picture is shown
         made.append(self)
-        return bundle(self)
+        return bundle(self, *below)
 
     Explorer.__init__, Picture.bundle = watched_init, watched_bundle
     setup = setup_cell(notebook)
