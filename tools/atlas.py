@@ -68,7 +68,7 @@ def page(atlases: list[Atlas]) -> str:
     parts = [
         OPENING.format(processor=newest.processor),
         CHANGES,
-        _table(("torch", "operation", "at", "what", "before", "since"), _changes(atlases)),
+        table(changed(atlases)),
         OPERATIONS.format(version=newest.version, count=len(operations)),
     ]
     for name, meaning in CLASSES.items():
@@ -78,7 +78,7 @@ def page(atlases: list[Atlas]) -> str:
         (_names(newest, name), ", ".join(each.classes), describe(each))
         for name, each in operations.items()
     ]
-    parts += ["", _table(("operation", "class", "gradient"), rows)]
+    parts += ["", table(rows, ("operation", "class", "gradient"))]
     rows = [
         (f"`{expression}`", inputs, describe_tie(each))
         for name, each in newest.ties.items()
@@ -86,17 +86,18 @@ def page(atlases: list[Atlas]) -> str:
     ]
     parts += [
         TIES.format(version=newest.version),
-        _table(("operation", "at", "gradient"), rows),
+        table(rows, ("operation", "at", "gradient")),
     ]
     rows = [
         (each.version, str(len(each.operations)), str(len(each.ties)), f"`{checksum(each)}`")
         for each in reversed(atlases)
     ]
-    parts += [FILES, _table(("torch", "operations of x", "ties", "SHA-256"), rows)]
+    parts += [FILES, table(rows, ("torch", "operations of x", "ties", "SHA-256"))]
     return "\n".join(parts)
 
 
-def _changes(atlases):
+def changed(atlases: list[Atlas]) -> list[tuple[str, ...]]:
+    """The rows of each difference between a version and the next, the latest first."""
     return [
         (new.version, f"`{each.expression}`", each.points, each.what, each.before, each.after)
         for old, new in reversed(list(itertools.pairwise(atlases)))
@@ -115,7 +116,8 @@ def checksum(numbers: Atlas) -> str:
     return hashlib.sha256(as_text(numbers, notes=False).encode()).hexdigest()
 
 
-def _table(headings, rows):
+def table(rows, headings=("torch", "operation", "at", "what", "before", "since")) -> str:
+    """These rows, in Markdown."""
     lines = [headings, ["---"] * len(headings), *rows]
     cells = [[cell.replace("|", "\\|").replace("<", "&lt;") for cell in line] for line in lines]
     return "\n".join(f"| {' | '.join(line)} |" for line in cells) + "\n"

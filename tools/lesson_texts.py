@@ -18,10 +18,12 @@ from tools.notebooks import (
     ROOT,
     SOURCE_HIDDEN,
     is_folded,
+    is_shown,
     is_solution,
+    is_unanswered,
 )
 from tools.website.generated import entries_by_id
-from tools.website.sources import FOR_A_KERNEL, anchor_of, is_shown, is_unanswered, page_files
+from tools.website.sources import FOR_A_KERNEL, NOTEBOOKS, anchor_of, page_files
 
 IDS = ROOT / "tests" / "page_ids.txt"
 STORED = ROOT / "autograd_surprises" / "messages" / "lesson_texts.json"
@@ -35,7 +37,7 @@ def lesson_texts() -> str:
     """A line of JSON for each section: its address, as a link from notebooks/, and its texts."""
     rows: dict[str, list[str]] = {}
     for path in page_files():
-        link = Path(os.path.relpath(path, ROOT / "notebooks")).as_posix()
+        link = Path(os.path.relpath(path, NOTEBOOKS)).as_posix()
         (title, _), *sections = sections_of(path)
         for heading, text in sections:
             if heading not in LEFT_OUT and (heading or text):

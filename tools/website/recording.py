@@ -1,28 +1,32 @@
 """Run the sections of a notebook that show pictures, and freeze what they show.
 
-    python -m tools.website.recording NOTEBOOK FILE
-
-writes {id of a cell: frozen picture} as JSON. It is a separate process because notebooks change
-settings of torch and matplotlib.
+Each notebook has a process of its own, because notebooks change settings of torch and matplotlib.
 """
 
 import contextlib
 import gc
+import hashlib
 import json
+import multiprocessing
 import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import matplotlib
 import matplotlib.pyplot as plt
 import nbformat
+import torch
 from ipykernel.compiler import XCachingCompiler
 from IPython.core.interactiveshell import InteractiveShell
 
 from autograd_surprises.show.picture import Picture
 from helpers.explore import Explorer, freeze
 from helpers.explore.freezing import freeze_picture
-from tools.notebooks import IGNORED, has_picture, sections, setup_cell
+from tools.notebooks import IGNORED, ROOT, has_picture, sections, setup_cell
+
+KEPT = ROOT / "build" / "site"  # the pictures, until their notebook changes
+MADE_FROM = ("helpers", "lessons", "autograd_surprises", "tools/website/recording.py")
 
 
 class SectionError(Exception):
@@ -91,8 +95,30 @@ def _summary_to_store(shown):
     return metadata["image/png"]["alt"]
 
 
-if __name__ == "__main__":
-    source, target = map(Path.resolve, map(Path, sys.argv[1:]))
+def recorded(notebooks: list[Path]) -> dict[Path, dict]:
+    """{notebook: its frozen pictures}, two at a time. Only notebooks that changed are run."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    files = {path: KEPT / f"{path.stem}-{_seal(path)}.json" for path in notebooks}
+    missing = [(path, file) for path, file in files.items() if not file.exists()]
+    with multiprocessing.get_context("spawn").Pool(2, maxtasksperchild=1) as pool:
+        pool.starmap(_record, missing, chunksize=1)
+    for file in {*KEPT.glob("*.json")} - {*files.values()}:
+        file.unlink()
+    return {path: json.loads(file.read_text(encoding="utf-8")) for path, file in files.items()}
+
+
+def _record(path, file):
+    print(f"{path.name}: running it for its pictures", flush=True)
+    matplotlib.use("Agg")  # no windows
     with contextlib.redirect_stdout(sys.stderr):
-        made = frozen(source)
-    target.write_text(json.dumps(made), encoding="utf-8")
+        file.write_text(json.dumps(frozen(path)), encoding="utf-8")
+
+
+def _seal(notebook):
+    """A hash of everything that its pictures depend on."""
+    found = hashlib.sha256(f"{torch.__version__} {matplotlib.__version__}".encode())
+    sources = [file for name in MADE_FROM for file in ((ROOT / name), *(ROOT / name).rglob("*"))]
+    for file in [notebook, *sorted(sources)]:
+        if file.is_file() and file.suffix != ".pyc" and file.name != "lesson_texts.json":
+            found.update(file.read_bytes())
+    return found.hexdigest()[:16]

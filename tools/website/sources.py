@@ -1,44 +1,42 @@
 """Notebooks and Markdown files as Sphinx reads them: links lead to pages, pictures are frozen."""
 
-import base64
 import html
 import json
 import re
-import zlib
 from pathlib import Path
 from urllib.parse import unquote
 
 import nbformat
 from nbformat.v4 import new_output
 
+from autograd_surprises.atlas.record import FOLDER
 from autograd_surprises.show.colours import GREEN, RED
 from autograd_surprises.show.findings import badge, with_code
 from lessons.asking.prediction import STORED
 from tools.notebooks import (
-    INSTALL,
     OUTPUTS_HIDDEN,
     ROOT,
     SOURCE_HIDDEN,
     has_picture,
     is_folded,
+    is_shown,
     is_solution,
+    is_unanswered,
     notebook_files,
 )
 
-MEASURED = ROOT / "autograd_surprises" / "atlas" / "measured"
-NEEDS_A_KERNEL = "needs-a-kernel"  # the tag of a cell that a page has no use for
+NOTEBOOKS = ROOT / "notebooks"
 # What only a kernel can do: '<span class="kernel">Run the next cell.</span>' in a Markdown cell.
 FOR_A_KERNEL = re.compile(r' ?<span class="kernel">.*?</span>', re.DOTALL)
 WITH_A_KERNEL = '<a href="index.html#kernel">open this notebook with a kernel</a>'
-NOTE = f"*On this page, sliders and questions work. To run cells,* {WITH_A_KERNEL}."
 SYMPTOMS = "SymptomSearch()"  # ends the cell whose place the box takes
-ALL_ENTRIES = (
-    '<p>Paste it into the box at the top of the page, or see <a href="messages.html">all messages, '
-    "questions and rules</a>.</p>"
-)
+ALL_ENTRIES = 'Paste it into the box at the top, or see <a href="messages.html">all of them</a>.'
 # Below a heading or another question, an output no longer belongs to the question above.
 ENDS_A_QUESTION = re.compile(r"^#|\?", re.MULTILINE)
 LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
+MENU = "\n```{toctree}\n:hidden:\n:caption: %s\n%s\n```\n"
+
+
 def page_files() -> dict[Path, str]:
     """{file: its page, without .html}; notebooks come first, in reading order."""
     texts = [ROOT / "ATLAS.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -53,34 +51,23 @@ def anchor_of(heading: str, path: Path) -> str:
     return heading.replace(" ", "-")
 
 
-def with_links(markdown: str, folder: Path) -> str:
+def with_links(markdown: str, folder: Path, up: str = "") -> str:
     """Links to files become links to their pages; a file without a page is only named.
 
-    >>> with_links("[a](03_round_and_clamp.ipynb#Recap) [b](../Makefile)", ROOT / "notebooks")
+    >>> with_links("[a](03_round_and_clamp.ipynb#Recap) [b](../Makefile)", NOTEBOOKS)
     '[a](03_round_and_clamp.html#Recap) b'
     """
-    pages = {**page_files(), MEASURED: "atlas/index"}
+    pages = {**page_files(), FOLDER: "atlas/index"}
 
     def link(found):
         text, target = found.groups()
         name, mark, anchor = target.partition("#")
         file = (folder / unquote(name)).resolve()
         if file in pages:
-            return f"[{text}]({pages[file]}.html{mark}{anchor})"
+            return f"[{text}]({up}{pages[file]}.html{mark}{anchor})"
         return text if name and file.exists() else found[0]
 
     return LINK.sub(link, markdown)
-
-
-def is_shown(cell) -> bool:
-    """Not if only a kernel has a use for it."""
-    return cell.id != INSTALL and NEEDS_A_KERNEL not in cell.metadata.get("tags", ())
-
-
-def is_unanswered(cell) -> bool:
-    """Is it a cell for the learner's answer? Then its output says that it is not done yet."""
-    texts = (output.get("data", {}).get("text/plain", "") for output in cell.outputs)
-    return "check(" in cell.source and any(text.startswith("…") for text in texts)
 
 
 def notebook_source(path: Path, frozen: dict) -> str:
@@ -91,19 +78,18 @@ def notebook_source(path: Path, frozen: dict) -> str:
         if cell.cell_type == "markdown":
             cell.source = with_links(FOR_A_KERNEL.sub("", cell.source), path.parent)
             asked = "" if ENDS_A_QUESTION.search(cell.source) else asked
-            cell.metadata = {}
-            continue
-        asks = any(STORED in output.get("data", {}) for output in cell.outputs)
-        asked = f"{cell.id}-0" if asks else asked
-        cell.metadata = _folding(cell, asked)
-        cell.outputs = _outputs(cell, frozen)
-    title, _, rest = notebook.cells[0].source.partition("\n")
-    notebook.cells[0].source = f"{title}\n\n{NOTE}\n{rest}"
+        else:
+            asks = any(STORED in output.get("data", {}) for output in cell.outputs)
+            asked = f"{cell.id}-0" if asks else asked
+            cell.metadata = _folding(cell, asked)
+            cell.outputs = _outputs(cell, frozen)
+    note = f"\n\n*On this page, sliders and questions work. To run cells,* {WITH_A_KERNEL}.\n"
+    notebook.cells[0].source = notebook.cells[0].source.replace("\n", note, 1)
     return nbformat.writes(notebook)
 
 
 def _folding(cell, asked):
-    """As myst-nb names it; the question whose answer opens an output is a tag, too.
+    """As myst-nb names it. A tag is the question whose answer opens an output.
 
     A folded picture below no question is in sight at once.
     """
@@ -112,77 +98,56 @@ def _folding(cell, asked):
         return {"tags": ["hide-cell"], "mystnb": prompts}
     tags = ["hide-input"] if is_folded(cell, SOURCE_HIDDEN) else []
     if is_folded(cell, OUTPUTS_HIDDEN) and (asked or not has_picture(cell)):
-        tags += ["hide-output", *([f"after-{asked}"] if asked else [])]
+        tags += ["hide-output", f"after-{asked}"]
     return {"tags": tags}
 
 
 def _outputs(cell, frozen):
     if is_unanswered(cell):
-        return [_html(f"<p>To write your answer, {WITH_A_KERNEL}.</p>")]
+        return _html(f"<p>To write your answer, {WITH_A_KERNEL}.</p>")
     if cell.source.endswith(SYMPTOMS):
-        return [_html(ALL_ENTRIES)]
-    found = []
+        return _html(f"<p>{ALL_ENTRIES}</p>")
+    if cell.id in frozen:
+        stream = [output for output in cell.outputs if output.output_type == "stream"]
+        return [*stream, *_html(picture_html(cell.id, frozen[cell.id]))]
     for output in cell.outputs:
-        data = output.get("data", {})
-        if STORED in data:
-            found += [
-                _html(question_html(f"{cell.id}-{k}", **question))
-                for k, question in enumerate(data[STORED])
-            ]
-        elif cell.id in frozen and "image/png" in data:
-            found.append(_html(picture_html(cell.id, frozen[cell.id])))
-        elif data or output.output_type == "stream":  # not what is put before a folded output
-            found.append(output)
-    return found
+        if questions := output.get("data", {}).get(STORED):
+            asked = enumerate(questions)
+            return _html("".join(question_html(f"{cell.id}-{k}", **each) for k, each in asked))
+    return [output for output in cell.outputs if output.get("data") or output.get("text")]
 
 
 def _html(text):
-    return new_output("display_data", data={"text/html": text})
+    return [new_output("display_data", data={"text/html": text})]
 
 
 def picture_html(name: str, frozen: dict) -> str:
-    """A place of the picture's size, where page.js shows it, and the picture as JSON."""
-    frames, texts = (
-        json.loads(zlib.decompress(base64.b64decode(frozen[part]))) for part in ("frames", "texts")
-    )
-    width, height = frames[0]["size"]
+    """Where page.js shows a picture, which stands there as JSON."""
     data = json.dumps(frozen, separators=(",", ":")).replace("</", "<\\/")
-    return (
-        f'<div class="{"explorer" if frozen["controls"] else "still"}" id="{name}" '
-        f'style="--width:{width};--height:{height}">'
-        f'<script type="application/json">{data}</script>'
-        f"<noscript>{html.escape(texts[0][1])}</noscript></div>"
-    )
+    kind = "explorer" if frozen["controls"] else "still"
+    return f'<div class="{kind}" id="{name}"><script type="application/json">{data}</script></div>'
 
 
 def question_html(name: str, question: str, options: list, right: str) -> str:
     """Radio buttons; page.js shows the explanation of the chosen one."""
-    rows = []
+    rows = [f"<legend>{with_code(question)}</legend>"]
     for option, why in options:
         mark = badge("✓", GREEN) if option == right else badge("✗", RED)
         explanation = html.escape(f"{mark} {with_code(why)}")
-        rows.append(
-            f'<label><input type="radio" name="{name}" data-why="{explanation}"> '
-            f"<span>{html.escape(option)}</span></label>"
-        )
-    legend = f"<legend>{with_code(question)}</legend>"
-    return f'<fieldset class="question">{legend}{"".join(rows)}<div role="status"></div></fieldset>'
+        field = f'<input type="radio" name="{name}" data-why="{explanation}">'
+        rows.append(f"<label>{field} <span>{html.escape(option)}</span></label>")
+    return f'<fieldset class="question">{"".join(rows)}<div role="status"></div></fieldset>'
 
 
 def front_page(frozen: dict[Path, dict]) -> str:
     """README.md with the first slider in place of its picture, and the site's menu."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     shown = [(name, each) for made in frozen.values() for name, each in made.items()]
-    slider = "".join([picture_html(name, each) for name, each in shown if each["controls"]][:1])
+    slider = next((picture_html(*each) for each in shown if each[1]["controls"]), "")
     readme = re.sub("<picture>.*?</picture>", lambda _: slider, readme, flags=re.DOTALL)
     readme = readme.replace("## Start", '<a id="kernel"></a>\n\n## Start')
-    groups = re.split(r"^\| \| \*\*(.+)\*\*.*\n", readme, flags=re.MULTILINE)[1:]
-    lessons = [re.findall(r"^\| \d\d \| .*/(.+)\.ipynb", rows, re.MULTILINE) for rows in groups[1::2]]
-    others = [page for page in page_files().values() if page not in sum(lessons, [])]
-    menu = [*zip(groups[::2], lessons, strict=True)]
-    menu.append(("Look up", ["messages", "atlas/index", *others]))
-    trees = [
-        f"```{{toctree}}\n:hidden:\n:caption: {title}\n" + "\n".join([*pages, "```"])
-        for title, pages in menu
-    ]
-    return "\n\n".join([with_links(readme, ROOT), *trees])
+    pages = page_files()
+    lessons = [page for path, page in pages.items() if path.suffix == ".ipynb"]
+    others = ["messages", "atlas/index", *list(pages.values())[len(lessons) :]]
+    menus = [MENU % ("Lessons", "\n".join(lessons)), MENU % ("Look up", "\n".join(others))]
+    return with_links(readme, ROOT) + "".join(menus)
