@@ -17,13 +17,14 @@ from tools.notebooks import (
     OUTPUTS_HIDDEN,
     ROOT,
     SOURCE_HIDDEN,
+    anchor_of,
     is_folded,
     is_shown,
     is_solution,
     is_unanswered,
 )
 from tools.website.generated import entries_by_id
-from tools.website.sources import FOR_A_KERNEL, NOTEBOOKS, anchor_of, page_files
+from tools.website.sources import FOR_A_KERNEL, NOTEBOOKS, page_files
 
 IDS = ROOT / "tests" / "page_ids.txt"
 STORED = ROOT / "autograd_surprises" / "messages" / "lesson_texts.json"

@@ -66,6 +66,13 @@ def headings(markdown):
     return [(len(marks), text.rstrip(" #")) for marks, text in found]
 
 
+def anchor_of(heading, path):
+    """As JupyterLab names it in a notebook, and GitHub in a Markdown file."""
+    if path.suffix == ".md":
+        heading = re.sub(r"[^\w\- ]", "", heading.lower())
+    return heading.replace(" ", "-")
+
+
 def sections(notebook):
     """[(heading, cells)] of each `##` section; the cells before the first have the heading ''."""
     found = [("", [])]

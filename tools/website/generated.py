@@ -18,10 +18,9 @@ from tools.atlas import changed, table
 from tools.printed_by_torch import every_warning, output_of, printed_by_torch
 from tools.website.sources import NOTEBOOKS, with_links
 
-ATLAS = """At a kink, a jump or the edge of a domain, the gradient is a choice, and here it has \
-changed. Each number was measured with its own version of torch. [How to read \
-this](../ATLAS.html) · [13: What changed](../13_gradient_atlas.html#What-changed) · [All operations \
-that changed, and the numbers](index.html)"""
+ATLAS = """Each number was measured with its own version of torch: [how to read \
+this](../ATLAS.html), [13: What changed](../13_gradient_atlas.html#What-changed), [others that \
+changed, and the numbers as JSON](index.html)."""
 
 
 def entries_by_id() -> dict[str, list[Message | Question | Rule]]:
@@ -122,22 +121,16 @@ def _atlas_pages():
 
 def box_data() -> dict:
     """The constants of messages/queries.py and the entries, for static/box.js."""
-    constants = {
-        name: sorted(value) if isinstance(value, frozenset) else value
-        for module in (queries, words, pasted)
-        for name, value in vars(module).items()
-        if name.isupper()
-    }
-    entries = {
-        entry.id: {
-            "title": entry.texts[0],
-            "said": entry.meaning,
-            "wordings": getattr(entry, "wordings", ()),
-            "searched": entry.searched,
-            "weight": queries.weight_of(entry),
-            "fields": queries.fields_of(entry),
-        }
-        for entry in index_entries()
-    }
+    entries = {}
+    for each in index_entries():
+        texts = {"title": each.texts[0], "said": each.meaning, "searched": each.searched}
+        words_of = {"fields": queries.fields_of(each), "weight": queries.weight_of(each)}
+        entries[each.id] = {**texts, **words_of, "wordings": getattr(each, "wordings", ())}
     order = [message.id for message in all_messages()]  # the first that matches counts
-    return {**constants, "WORD": words.NAME, "messages": order, "entries": entries}
+    constants = {**vars(queries), **vars(words), **vars(pasted), "WORD": words.NAME}
+    return {
+        **{name: value for name, value in constants.items() if name.isupper()},
+        "COMMON": sorted(words.COMMON),
+        "messages": order,
+        "entries": entries,
+    }

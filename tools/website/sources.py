@@ -13,17 +13,8 @@ from autograd_surprises.atlas.record import FOLDER
 from autograd_surprises.show.colours import GREEN, RED
 from autograd_surprises.show.findings import badge, with_code
 from lessons.asking.prediction import STORED
-from tools.notebooks import (
-    OUTPUTS_HIDDEN,
-    ROOT,
-    SOURCE_HIDDEN,
-    has_picture,
-    is_folded,
-    is_shown,
-    is_solution,
-    is_unanswered,
-    notebook_files,
-)
+from tools import notebooks
+from tools.notebooks import ROOT
 
 NOTEBOOKS = ROOT / "notebooks"
 # What only a kernel can do: '<span class="kernel">Run the next cell.</span>' in a Markdown cell.
@@ -34,21 +25,13 @@ ALL_ENTRIES = 'Paste it into the box at the top, or see <a href="messages.html">
 # Below a heading or another question, an output no longer belongs to the question above.
 ENDS_A_QUESTION = re.compile(r"^#|\?", re.MULTILINE)
 LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
-MENU = "\n```{toctree}\n:hidden:\n:caption: %s\n%s\n```\n"
 
 
 def page_files() -> dict[Path, str]:
     """{file: its page, without .html}; notebooks come first, in reading order."""
-    texts = [ROOT / "ATLAS.md", *sorted((ROOT / "docs").glob("*.md"))]
-    named = {file: file.stem for file in [*notebook_files(), *texts]}
-    return {**named, ROOT / "benchmarks" / "README.md": "benchmarks"}
-
-
-def anchor_of(heading: str, path: Path) -> str:
-    """As JupyterLab names it in a notebook, and GitHub in a Markdown file."""
-    if path.suffix == ".md":
-        heading = re.sub(r"[^\w\- ]", "", heading.lower())
-    return heading.replace(" ", "-")
+    texts = [ROOT / "ATLAS.md", *sorted(ROOT.glob("docs/*.md")), ROOT / "benchmarks" / "README.md"]
+    files = [*notebooks.notebook_files(), *texts]
+    return {file: file.parent.name if file.stem == "README" else file.stem for file in files}
 
 
 def with_links(markdown: str, folder: Path, up: str = "") -> str:
@@ -73,7 +56,7 @@ def with_links(markdown: str, folder: Path, up: str = "") -> str:
 def notebook_source(path: Path, frozen: dict) -> str:
     """A notebook for myst-nb; `frozen` maps the ids of its cells to their frozen pictures."""
     notebook, asked = nbformat.read(path, as_version=4), ""
-    notebook.cells = [cell for cell in notebook.cells if is_shown(cell)]
+    notebook.cells = [cell for cell in notebook.cells if notebooks.is_shown(cell)]
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = with_links(FOR_A_KERNEL.sub("", cell.source), path.parent)
@@ -89,21 +72,18 @@ def notebook_source(path: Path, frozen: dict) -> str:
 
 
 def _folding(cell, asked):
-    """As myst-nb names it. A tag is the question whose answer opens an output.
-
-    A folded picture below no question is in sight at once.
-    """
-    if is_solution(cell):
-        prompts = {"code_prompt_show": "Solution", "code_prompt_hide": "Solution"}
-        return {"tags": ["hide-cell"], "mystnb": prompts}
-    tags = ["hide-input"] if is_folded(cell, SOURCE_HIDDEN) else []
-    if is_folded(cell, OUTPUTS_HIDDEN) and (asked or not has_picture(cell)):
+    """For myst-nb; a tag names the question whose answer opens an output."""
+    if notebooks.is_solution(cell):
+        return {"tags": ["hide-cell"], "mystnb": {"code_prompt_show": "Solution"}}
+    tags = ["hide-input"] if notebooks.is_folded(cell, notebooks.SOURCE_HIDDEN) else []
+    is_answer = asked or not notebooks.has_picture(cell)  # or else it is in sight at once
+    if is_answer and notebooks.is_folded(cell, notebooks.OUTPUTS_HIDDEN):
         tags += ["hide-output", f"after-{asked}"]
     return {"tags": tags}
 
 
 def _outputs(cell, frozen):
-    if is_unanswered(cell):
+    if notebooks.is_unanswered(cell):
         return _html(f"<p>To write your answer, {WITH_A_KERNEL}.</p>")
     if cell.source.endswith(SYMPTOMS):
         return _html(f"<p>{ALL_ENTRIES}</p>")
@@ -142,12 +122,8 @@ def question_html(name: str, question: str, options: list, right: str) -> str:
 def front_page(frozen: dict[Path, dict]) -> str:
     """README.md with the first slider in place of its picture, and the site's menu."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    shown = [(name, each) for made in frozen.values() for name, each in made.items()]
+    shown = (picture for made in frozen.values() for picture in made.items())
     slider = next((picture_html(*each) for each in shown if each[1]["controls"]), "")
     readme = re.sub("<picture>.*?</picture>", lambda _: slider, readme, flags=re.DOTALL)
     readme = readme.replace("## Start", '<a id="kernel"></a>\n\n## Start')
-    pages = page_files()
-    lessons = [page for path, page in pages.items() if path.suffix == ".ipynb"]
-    others = ["messages", "atlas/index", *list(pages.values())[len(lessons) :]]
-    menus = [MENU % ("Lessons", "\n".join(lessons)), MENU % ("Look up", "\n".join(others))]
-    return with_links(readme, ROOT) + "".join(menus)
+    return with_links(readme, ROOT)
