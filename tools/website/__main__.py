@@ -50,6 +50,7 @@ CONFIGURATION = {
     "html_copy_source": False,
     "html_use_index": False,
     "html_show_copyright": False,
+    "html_show_sphinx": False,
 }
 
 

@@ -121,11 +121,15 @@ def _atlas_pages():
 
 def box_data() -> dict:
     """The constants of messages/queries.py and the entries, for static/box.js."""
-    entries = {}
-    for each in index_entries():
-        texts = {"title": each.texts[0], "said": each.meaning, "searched": each.searched}
-        words_of = {"fields": queries.fields_of(each), "weight": queries.weight_of(each)}
-        entries[each.id] = {**texts, **words_of, "wordings": getattr(each, "wordings", ())}
+    entries = {
+        each.id: {
+            "said": each.meaning,
+            "wordings": each.wordings,
+            "fields": queries.fields_of(each),
+            "weight": queries.weight_of(each),
+        }
+        for each in index_entries()
+    }
     order = [message.id for message in all_messages()]  # the first that matches counts
     constants = {**vars(queries), **vars(words), **vars(pasted), "WORD": words.NAME}
     return {

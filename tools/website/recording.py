@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import matplotlib
@@ -30,11 +31,19 @@ def recorded(notebooks: list[Path]) -> dict[Path, dict]:
     KEPT.mkdir(parents=True, exist_ok=True)
     files = {path: KEPT / f"{path.stem}-{_seal(path)}.json" for path in notebooks}
     missing = [(path, file) for path, file in files.items() if not file.exists()]
-    with multiprocessing.get_context("spawn").Pool(2, maxtasksperchild=1) as pool:
-        pool.starmap(record, missing, chunksize=1)
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        list(pool.map(_in_a_process, missing))
     for file in {*KEPT.glob("*.json")} - {*files.values()}:
         file.unlink()
     return {path: json.loads(file.read_text(encoding="utf-8")) for path, file in files.items()}
+
+
+def _in_a_process(work):
+    process = multiprocessing.get_context("spawn").Process(target=record, args=work)
+    process.start()
+    process.join()
+    if process.exitcode:  # it has printed why
+        raise RuntimeError(f"{work[0].name} cannot be run")
 
 
 def record(path: Path, file: Path) -> None:

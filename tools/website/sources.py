@@ -75,7 +75,8 @@ def _folding(cell, asked):
     """For myst-nb; a tag names the question whose answer opens an output."""
     if notebooks.is_solution(cell):
         return {"tags": ["hide-cell"], "mystnb": {"code_prompt_show": "Solution"}}
-    tags = ["hide-input"] if notebooks.is_folded(cell, notebooks.SOURCE_HIDDEN) else []
+    is_code_folded = notebooks.is_folded(cell, notebooks.SOURCE_HIDDEN)
+    tags = ["hide-input"] if is_code_folded or cell.id == notebooks.SETUP else []
     is_answer = asked or not notebooks.has_picture(cell)  # or else it is in sight at once
     if is_answer and notebooks.is_folded(cell, notebooks.OUTPUTS_HIDDEN):
         tags += ["hide-output", f"after-{asked}"]

@@ -82,7 +82,7 @@ function finder(data) {
     // A single word may be in a text by chance.
     const found = errors.length ? errors.reverse().map((error) => known(error)) : [known(asked, " ")];
     const messages = [...new Set(found)].filter((id) => id);
-    const parts = ids.filter((id) => asked && data.entries[id].searched.includes(asked.toLowerCase()));
+    const parts = ids.filter((id) => asked && data.entries[id].wordings.join("\n").toLowerCase().includes(asked.toLowerCase()));
     if (messages.length && (errors.length || parts.length < 2)) return [messages, false];
     if (parts.length && (errors.length || asked.includes(" "))) return [parts, false];
     if (!errors.length) return byWords(asked);
@@ -95,8 +95,8 @@ const findEntries = finder(window.entries), box = document.querySelector(".paste
 box.querySelector("textarea").addEventListener("input", ({ target }) => {
   const asked = target.value.trim(), [ids, isGuess] = findEntries(target.value);
   const lines = (asked ? ids : []).slice(0, 3).map((id) => {
-    const { title, said } = window.entries.entries[id];
-    const link = Object.assign(document.createElement("a"), { textContent: title.replaceAll("`", ""), href: `${box.dataset.root}m/${id}.html` });
+    const { said, wordings } = window.entries.entries[id];
+    const link = Object.assign(document.createElement("a"), { textContent: wordings[0].replaceAll("`", ""), href: `${box.dataset.root}m/${id}.html` });
     const line = document.createElement("li");
     line.append(link, `: ${said.replaceAll("`", "")}`);
     return line;
