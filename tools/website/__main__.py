@@ -59,14 +59,14 @@ def main(target: Path) -> int:
         sys.exit(f"{target} holds something other than a site, which would be lost: name another")
     frozen = recorded(notebook_files())
     shutil.rmtree(target, ignore_errors=True)
-    build(target, frozen)
+    failed = build(target, frozen)
     size = sum(file.stat().st_size for file in target.rglob("*") if file.is_file())
     print(f"{size / 1e6:.1f} MB, limit {LARGEST / 1e6:.0f} MB: open {target / 'index.html'}")
-    return int(size > LARGEST)
+    return failed or int(size > LARGEST)
 
 
-def build(target: Path, frozen: dict[Path, dict]) -> None:
-    """Write the site; `frozen` has the pictures of each notebook."""
+def build(target: Path, frozen: dict[Path, dict]) -> int:
+    """Write the site; `frozen` has the pictures of each notebook. Returns 1 after a warning."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in sources(frozen).items():
             file = Path(folder, name)
@@ -78,6 +78,7 @@ def build(target: Path, frozen: dict[Path, dict]) -> None:
         sphinx = Sphinx(folder, None, target, doctrees, "html", CONFIGURATION, **options)
         sphinx.connect("doctree-read", _keep_anchors, priority=1)
         sphinx.build()
+        return sphinx.statuscode
 
 
 def sources(frozen: dict[Path, dict]) -> dict[str, str]:
