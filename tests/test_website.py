@@ -159,6 +159,7 @@ def test_pages_have_their_texts_their_neighbours_and_the_anchors_of_their_files(
         said = new_output("stream", name="stdout", text=f"is {file.stem} <3>")
         cells = [new_markdown_cell(f"# Why {file.stem}?\n\n## A Part"), picture_cell("p")]
         cells.append(new_code_cell("f()", outputs=[said]))
+        cells.append(new_code_cell("spoiler()", metadata={"tags": ["solution"]}))
         python = {"language_info": {"name": "python"}}
         nbformat.write(new_notebook(cells=cells, metadata=python), file)
     named = {file: file.stem for file in files}

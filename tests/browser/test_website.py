@@ -1,4 +1,4 @@
-"""The website, from disk and without network: pictures, questions, the box, links, accessibility."""
+"""The website, from disk and without network: pictures, questions, box, links, accessibility."""
 
 import itertools
 import json

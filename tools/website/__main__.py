@@ -106,7 +106,7 @@ def _classic(module):
 
 
 def _keep_anchors(app, doctree):
-    taken, path = set(), Path(app.env.doc2path(app.env.current_document.docname))
+    taken, path = set(), Path(app.env.doc2path(app.env.docname))
     for section in doctree.findall(nodes.section):
         anchor = anchor_of(section.next_node(nodes.title).astext(), path)
         while anchor in taken:
