@@ -94,7 +94,7 @@ def sources(frozen: dict[Path, dict]) -> dict[str, str]:
     for id in filter(is_a_line, entries_by_id()):
         url = "../" * (1 + id.count("/")) + f"messages.html#{id}"
         found[f"extra/m/{id}.html"] = MOVED.format(url=url)
-    found["made/entries.js"] = f"window.entries = {json.dumps(box_data())};\n"
+    found["made/entries.js"] = f"window.entries = {json.dumps(box_data(), default=sorted)};\n"
     found["made/strokes.js"] = _classic(STROKES.read_text(encoding="utf-8"))
     return found
 

@@ -132,9 +132,5 @@ def box_data() -> dict:
     }
     order = [message.id for message in all_messages()]  # the first that matches counts
     constants = {**vars(queries), **vars(words), **vars(pasted), "WORD": words.NAME}
-    return {
-        **{name: value for name, value in constants.items() if name.isupper()},
-        "COMMON": sorted(words.COMMON),
-        "messages": order,
-        "entries": entries,
-    }
+    constants = {name: value for name, value in constants.items() if name.isupper()}
+    return {**constants, "messages": order, "entries": entries}

@@ -1,5 +1,5 @@
-// The box 'Paste your message': it finds the entries that autograd_surprises/messages/queries.py
-// finds, but forgives no slip. window.entries has the same constants, and the entries.
+// The box 'Paste your message': the messages that autograd_surprises/messages/queries.py finds, or
+// else the entries that have most of the words. window.entries has its constants, and the entries.
 
 /** A function that takes a text and returns [ids of the best entries, are they only guesses?]. */
 function finder(data) {
@@ -9,31 +9,13 @@ function finder(data) {
   const sum = (numbers) => numbers.reduce((one, other) => one + other, 0);
   const namesIn = (text) => text.replace(new RegExp(data.NEGATION, "gi"), " not ").match(expression(data.WORD)) ?? [];
   const common = new Set(data.COMMON);
-
-  function stem(word) {
-    if (!/^\p{L}+$/u.test(word)) return word;
-    for (const [ending, instead] of data.ENDINGS) {
-      const shorter = word.replace(new RegExp(ending, "g"), instead);
-      if (shorter.length > 2) word = shorter;
-    }
-    return word;
-  }
-
-  function termsOf(name) {
-    const isMember = name.startsWith(".");
-    if (isMember) name = name.slice(1);
-    const parts = (name.match(expression(data.PARTS)) ?? []).filter((part) => part.length > 1);
-    const joined = name.includes("_") || parts.length < 2 ? [] : [parts.join("")];
-    const words = new Set([name, ...joined, ...parts].map((word) => word.toLowerCase()));
-    const counts = (word) => word.length > 1 && !/^\d+$/.test(word) && (!common.has(word) || (isMember && word === name));
-    return [...words].filter(counts).map(stem);
-  }
+  const wordsIn = (text) => [...new Set(namesIn(text.toLowerCase()).flatMap((name) => name.match(/[a-z]{2,}/g) ?? []))].filter((word) => !common.has(word));
 
   const ids = Object.keys(data.entries), having = new Map();
   const boosts = ids.map((id) => {
     const counts = new Map();
     for (const [name, text] of Object.entries(data.entries[id].fields)) {
-      for (const term of new Set(namesIn(text).flatMap(termsOf))) counts.set(term, (counts.get(term) ?? 0) + data.BOOSTS[name]);
+      for (const term of wordsIn(text)) counts.set(term, (counts.get(term) ?? 0) + data.BOOSTS[name]);
     }
     for (const term of counts.keys()) having.set(term, (having.get(term) ?? 0) + 1);
     return counts;
@@ -42,7 +24,7 @@ function finder(data) {
 
   /** Those first that have many of the words, rare ones above all. */
   function byWords(asked) {
-    const words = [...new Set(namesIn(asked).flatMap(termsOf))];
+    const words = wordsIn(asked);
     const ranked = ids.map((id, k) => {
       const there = words.filter((term) => boosts[k].has(term)), covered = sum(there.map(rarity));
       return { id, covered, score: sum(there.map((term) => rarity(term) * boosts[k].get(term))) * covered * data.entries[id].weight };
