@@ -46,7 +46,7 @@ def rounded(x: Tensor) -> Tensor:
     x = functions.clamp(functions.clamp_ste(x, -1, 1), max=2.0, bound_gradient=0.5)
     x = functions.sign_ste(x) + functions.step(x, "sigmoid", width=0.5)
     x = functions.scale_gradient(functions.reverse_gradient(x), 0.5)
-    x = functions.clip_gradient(functions.fake_quantize(x, 0.1), 1.0)
+    x = functions.scale_gradient(functions.fake_quantize(x, 0.1), 0.5)
     x = functions.lsq_quantize(x, torch.tensor(0.1, requires_grad=True), -8, 7)
     x = functions.value_with_gradient_of(x.sign(), x.tanh())
     return functions.apply_anywhere(functions.RoundSTE, x, proxy=lambda x: x)

@@ -9,9 +9,9 @@ import pytest
 import torch
 from matplotlib.colors import to_hex
 
-from autograd_surprises.show.graph_picture import LOOKS
+from autograd_surprises.show.layers import arranged
 from helpers.explore import explore_backward, freeze
-from helpers.explore.drawings.backward_run import ACTIVE, GREY, PALE
+from helpers.explore.drawings.backward_run import ACTIVE, DEAD, EMPTY, GREY, LOOKS, PALE, SPOILED
 from helpers.explore.freezing import LARGEST
 
 
@@ -160,7 +160,8 @@ def look_of(explorer, name):
     patches = explorer.figure.axes[0].patches
     (patch,) = (p for p in patches if p.get_window_extent(renderer).contains(x, y))
     look = to_hex(patch.get_facecolor()), to_hex(patch.get_edgecolor())
-    return {(fill, to_hex(edge)): kind for kind, (_, fill, edge, *_) in LOOKS.items()}[look]
+    looks = {"dead": DEAD, "empty": EMPTY, "spoiled": SPOILED, **LOOKS}
+    return next(kind for kind, (fill, edge, *_) in looks.items() if (fill, to_hex(edge)) == look)
 
 
 def test_a_box_looks_as_what_became_of_it():
@@ -179,9 +180,9 @@ def test_a_box_looks_as_what_became_of_it():
         }
     first, last = sorted(steps, key=steps.get)
     explorer.set(step=steps[last])
-    after = {"w": "empty leaf", "bad": "spoiled leaf"}
+    after = {"w": "empty", "bad": "spoiled"}
     assert look_of(explorer, first) == after[first]
-    assert look_of(explorer, "far") == "empty leaf"
+    assert look_of(explorer, "far") == "empty"
     assert look_of(explorer, "detach()") == "cut"
 
 
@@ -315,3 +316,17 @@ def test_an_error_of_the_function_leads_to_its_line():
     own, ours, line, *_ = caught.traceback
     assert (own.path, ours.name) == (line.path, "explore_backward")
     assert str(line.statement).strip() == "return W @ W"
+
+
+def test_a_link_past_other_rows_keeps_a_place_of_its_own_there():
+    rows, ways = arranged(4, [(0, 1), (1, 2), (2, 3), (0, 3)])
+    assert [len(row) for row in rows] == [1, 2, 2, 1]
+    assert ways[3] == [0, (3, 1), (3, 2), 3]
+
+
+def test_neighbours_are_swapped_where_fewer_links_cross():
+    """x·y, x² and y - x, each input with a box on its way: x comes left, and so do its boxes."""
+    x, y, ways = 9, 10, {4: 9, 5: 10, 6: 9, 7: 10, 8: 9}
+    links = [(0, 1), (0, 2), (0, 3), (1, 4), (1, 5), (2, 6), (3, 7), (3, 8), *ways.items()]
+    rows, _ = arranged(11, links)
+    assert rows[1:] == [[1, 2, 3], [4, 5, 6, 8, 7], [x, y]]

@@ -160,6 +160,7 @@ def test_groups_are_installed_once(checkout):
     checkout.python()
     names = ["explorer", "doctor", "functions", "operators", "cards"]
     benchmarks = [f"benchmarks/{name}.py" for name in names]
+    benchmarks.insert(1, "tests/browser/slider_in_a_page.py")
     assert checkout.make("bench")[1] == [*BUILD, group("test"), group("peers"), *benchmarks]
     assert checkout.make("bench")[1] == benchmarks
     assert checkout.make("lint")[1] == ["-m ruff check", "-m ruff format --check"]

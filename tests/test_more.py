@@ -8,7 +8,7 @@ import torch
 
 from autograd_surprises import explain, explain_error
 from autograd_surprises.command.parser import main
-from autograd_surprises.command.report_files import as_data, more_lines, said_by_rank, write_html
+from autograd_surprises.command.report_files import as_data, more_lines, said_by_rank
 from autograd_surprises.doctor.watch.step_reports import StepReport
 from autograd_surprises.facts import more
 from autograd_surprises.symptoms.all_rules import all_rules
@@ -37,14 +37,9 @@ def test_before_it_is_published_a_report_names_a_command_that_says_more(report, 
     assert main([command, id]) == 0 and "staircase" in capsys.readouterr().out
 
 
-def test_afterwards_it_names_the_page(report, published, tmp_path):
+def test_afterwards_it_names_the_page(report, published):
     assert more_lines(report) == [f"more: {PAGES}m/staircase.html"]
     assert json.loads(json.dumps(as_data(report)))["findings"][0]["more"].startswith(PAGES)
-
-    watched = SimpleNamespace(summary="")
-    write_html(tmp_path / "a.html", watched, [(report, report.report.graph())], "a")
-    page = (tmp_path / "a.html").read_text(encoding="utf-8")
-    assert f'<a href="{PAGES}m/staircase.html">' in page
 
 
 def test_an_error_that_is_explained_names_its_page_too(published):

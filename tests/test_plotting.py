@@ -3,7 +3,6 @@
 import io
 import json
 
-import matplotlib.pyplot as plt
 import pytest
 import torch
 from PIL import Image
@@ -112,16 +111,6 @@ def test_a_curve_that_is_measured_already():
     assert plot_gradient_curve(curve).summary == f"curve: {curve.describe()}"
     with pytest.raises(TypeError, match="this curve is measured already: leave out min"):
         plot_gradient_curve(curve, min=1)
-
-
-def test_drawing_on_axes_of_your_own():
-    figure, axes = plt.subplots(1, 2)
-    assert plot_gradient_curve(torch.sin, ax=axes) is None
-    assert axes[0].get_title() == "sin"
-    for wrong in (axes[0], (axes[0],), "axes"):
-        with pytest.raises(TypeError, match="ax needs to be two axes"):
-            plot_gradient_curve(torch.sin, ax=wrong)
-    plt.close(figure)
 
 
 def test_gallery_shares_its_scales_and_says_what_each_shows():

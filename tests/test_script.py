@@ -163,9 +163,8 @@ def plain_module(folder, *words):
 
 @pytest.mark.slow
 def test_a_script_runs_as_without_and_its_bad_step_is_explained(folder):
-    files = "--json", "found.json", "--html", "found.html"
     plain = run(folder, sys.executable, "train.py", "9", "5")
-    code, out, err = run(folder, *WATCH, *files, "train.py", "9", "5")
+    code, out, err = run(folder, *WATCH, "--json", "found.json", "train.py", "9", "5")
     assert (code, out) == (5, plain[1]) and plain[0] == 5 and plain[2] == ""
     assert "step 1 (the first one): healthy" in err
     assert err.count("infinite at 0 [train.py:22: loss = ") == 1, "once, in the summary"
@@ -183,29 +182,22 @@ def test_a_script_runs_as_without_and_its_bad_step_is_explained(folder):
     assert bad["section"].startswith("10_nan.ipynb#")
     assert bad["places"][0]["source"].endswith("# bad")
 
-    page = (folder / "found.html").read_text()
-    assert page.count('src="data:image/png;base64,') == 2
-    assert "LogBackward0" in page and "step 7: the loss is inf" in page
-
 
 NOT_WRITABLE = {
     "missing/found": "there is no folder",
     "package": "is a folder",
-    "package/../good": "the same file",
     "long" * 99: "cannot write",  # also for a user who may write everywhere
 }
 
 
-@pytest.mark.parametrize("option", ["--json", "--html"])
 @pytest.mark.parametrize("name", NOT_WRITABLE)
 def test_a_report_that_cannot_be_written_is_refused_before_the_script_runs(
-    folder, option, name, monkeypatch, capsys
+    folder, name, monkeypatch, capsys
 ):
     monkeypatch.chdir(folder)
     before = set(folder.rglob("*"))
-    other = "--html" if option == "--json" else "--json"
     with pytest.raises(SystemExit, match="2"):
-        main([other, "good", option, name, "train.py", "9", "5"])
+        main(["--json", name, "train.py", "9", "5"])
     said = capsys.readouterr()
     assert "error: " in said.err and NOT_WRITABLE[name] in said.err
     assert not said.out and set(folder.rglob("*")) == before
@@ -222,10 +214,7 @@ LOST = {"later/found": "No such file or directory", "/dev/full": "No space left 
 
 
 @pytest.mark.parametrize("name", LOST)
-@pytest.mark.parametrize("lost, kept", [("--json", "--html"), ("--html", "--json")])
-def test_a_report_that_is_lost_in_the_end_costs_neither_the_exit_code_nor_the_other_one(
-    folder, lost, kept, name
-):
+def test_a_report_that_is_lost_in_the_end_does_not_cost_the_exit_code(folder, name):
     if not Path("/dev/full").exists():
         pytest.skip("no full disk here")
     (folder / "removes.py").write_text("""
@@ -235,11 +224,10 @@ os.chdir("package")
 sys.exit(5)
 """)
     (folder / "later").mkdir()
-    code, _, err = watched(folder, lost, name, kept, f"kept{kept}", "removes.py")
+    code, _, err = watched(folder, "--json", name, "removes.py")
     assert code == 5 and "Traceback" not in err
     said = f"autograd_surprises: {folder / name} was not written: {LOST[name]}"
     assert err.splitlines()[-1] == said
-    assert "training step" in (folder / f"kept{kept}").read_text()
 
 
 LOOP = """

@@ -13,7 +13,7 @@ from autograd_surprises import __version__
 from autograd_surprises.command.parser import main, whole_parser
 from autograd_surprises.command.report_files import as_data
 from autograd_surprises.command.script import run_module
-from autograd_surprises.command.watched_script import STOPPED, WatchedScript
+from autograd_surprises.command.watched_script import STOPPED
 from autograd_surprises.doctor.report import Report
 from autograd_surprises.doctor.watch.step_reports import StepReport
 from autograd_surprises.recording.history import History
@@ -80,21 +80,6 @@ print("goes on")
     assert (code, out.split("\n")[:2]) == (0, ["handled", "goes on"])
 
 
-def test_a_terminal_shows_no_loss_that_processes_would_have_to_add_up(monkeypatch, capsys):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    shown = WatchedScript(whole_parser().parse_args(["run", "train.py"]))
-    monkeypatch.setattr(WatchedScript, "step", 3)
-    monkeypatch.setattr(WatchedScript, "loss", torch.tensor(0.5))
-    for spread, line in (False, "step 3, loss 0.5\r"), (True, "step 3\r"):
-        monkeypatch.setattr(
-            "autograd_surprises.command.watched_script.is_spread",
-            lambda loss, spread=spread: spread,
-        )
-        shown._shown = 0.0
-        shown.stepped()
-        assert capsys.readouterr().err.endswith(line)
-
-
 @pytest.mark.slow
 def test_each_process_of_torchrun_has_a_report_of_its_own(folder, monkeypatch):
     # another test may have formed a group in this process
@@ -148,10 +133,10 @@ def test_what_makes_no_sense_is_refused(line, why, capsys):
 @pytest.mark.parametrize(
     "words, option",
     [
-        (["--epochs", "3", "--html", "r.html"], "--html"),
+        (["--epochs", "3", "--json", "r.json"], "--json"),
         (["--json=r.json", "--stop"], "--json=r.json"),
         (["--epochs", "3"], ""),
-        (["html"], ""),
+        (["json"], ""),
     ],
 )
 def test_an_option_behind_the_script_is_the_script_s_and_one_line_says_so(

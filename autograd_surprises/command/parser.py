@@ -18,7 +18,7 @@ DEFAULT = "run"
 EXAMPLES = """\
 examples:
   python -m autograd_surprises train.py --epochs 3
-  python -m autograd_surprises --steps 1,100 --stop --html report.html -m package.train
+  python -m autograd_surprises --steps 1,100 --stop --json found.json -m package.train
   python -m autograd_surprises card package.module:function --shape 4,3
   python -m autograd_surprises compare --compiled train.py
   python -m autograd_surprises explain "element 0 of tensors does not require grad"

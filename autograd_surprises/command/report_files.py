@@ -1,36 +1,12 @@
-"""What was found in a training loop, as a JSON file and as a page."""
+"""What was found in a training loop, as a JSON file and in a terminal."""
 
-from __future__ import annotations
-
-import base64
-import html
 import json
 import os
-import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from autograd_surprises.doctor.watch.step_reports import StepReport
 from autograd_surprises.doctor.watch.watching import watch
 from autograd_surprises.facts.more import more_about
-
-if TYPE_CHECKING:
-    from autograd_surprises.show.graph_picture import BoxGraph
-
-PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"><style>
-:root {{ color-scheme: light dark }}
-body {{ font: 16px/1.5 system-ui, sans-serif; overflow-wrap: break-word }}
-body {{ max-width: 60rem; margin: 2rem auto; padding: 0 1rem }}
-pre {{ white-space: pre-wrap }} img {{ max-width: 100% }}
-@media (prefers-color-scheme: dark) {{ img {{ filter: invert(.93) hue-rotate(180deg) }} }}
-</style></head><body>
-<h1>{title}</h1>
-<pre>{summary}</pre>
-{reports}
-</body></html>
-"""
 
 
 def cannot_write(file: str | None) -> str:
@@ -72,14 +48,24 @@ def file_of_rank(file: str | None, rank: int) -> str | None:
 
 
 def write_json(file: str | Path, watched: watch) -> None:
-    """Write the reports as data."""
+    """Write the reports as data: all of them, or leave what was there."""
     data = {
         "steps": watched.step,
         "healthy": watched.healthy,
         "summary": watched.summary,
         "reports": [as_data(report) for report in watched.reports],
     }
-    _write_whole(file, json.dumps(data, indent=1) + "\n")
+    whole = f"{json.dumps(data, indent=1)}\n".encode()
+    file = Path(os.path.realpath(file))
+    if file.exists() and not file.is_file():  # a pipe
+        file.write_bytes(whole)
+        return
+    part = file.with_name(f"{file.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(whole)
+        os.replace(part, file)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def as_data(report: StepReport) -> dict:
@@ -142,50 +128,3 @@ def _place(where):
         "module": where.module,
         "inside": where.inside and _place(where.inside),
     }
-
-
-def write_html(
-    file: str | Path, watched: watch, graphs: list[tuple[StepReport, BoxGraph]], title: str
-) -> None:
-    """Write the reports as a page, each with its graph: a picture, or text without matplotlib."""
-    parts = []
-    for report, graph in graphs:
-        parts.append(f"<h2>step {report.step}: {html.escape(report.why)}</h2>")
-        more = "<br>".join(map(html.escape, more_lines(report)))
-        parts += [report.report._repr_html_(), f"<p>{_linked(more)}</p>", _picture(graph)]
-    page = PAGE.format(
-        title=html.escape(title), summary=html.escape(watched.summary), reports="\n".join(parts)
-    )
-    _write_whole(file, page)
-
-
-def _write_whole(file, text):
-    """Write all of it, or leave what was there."""
-    file = Path(os.path.realpath(file))
-    data = text.encode("utf-8", "replace")
-    if file.exists() and not file.is_file():  # a pipe
-        file.write_bytes(data)
-        return
-    part = file.with_name(f"{file.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(data)
-        os.replace(part, file)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _linked(text):
-    return re.sub(r"(https://\S+?)(?=<|$)", r'<a href="\1">\1</a>', text)
-
-
-def _picture(graph):
-    try:
-        from autograd_surprises.show.graph_picture import draw
-
-        picture = draw(graph)
-        picture.canvas.draw()
-        data = base64.b64encode(picture.png()).decode()
-    except ImportError:
-        return f"<pre>{html.escape(graph.summary)}</pre>"
-    alt = html.escape(graph.summary, quote=True)
-    return f'<p><img alt="{alt}" src="data:image/png;base64,{data}"></p>'

@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from typing import NoReturn
@@ -16,15 +15,14 @@ from autograd_surprises.command.report_files import (
     cannot_write,
     file_of_rank,
     said_by_rank,
-    write_html,
     write_json,
 )
 from autograd_surprises.command.script import add_script, chosen_script, exit_code
 from autograd_surprises.doctor.watch.step_reports import StepReport
 from autograd_surprises.doctor.watch.watching import watch
-from autograd_surprises.facts.processes import is_spread, rank_and_size
+from autograd_surprises.facts.processes import rank_and_size
 
-OPTIONS = ("--steps", "--stop", "--json", "--html")
+OPTIONS = ("--steps", "--stop", "--json")
 STOPPED = 3  # the exit code of --stop
 DESCRIPTION = """\
 Run a training script unchanged, and say which gradients are bad and which line made them so.
@@ -58,12 +56,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json", type=os.path.abspath, metavar="FILE", help="write all reports as JSON"
     )
-    parser.add_argument(
-        "--html",
-        type=os.path.abspath,
-        metavar="FILE",
-        help="write all reports as a page, with pictures of the graph",
-    )
 
 
 def _steps(text):
@@ -79,28 +71,22 @@ def _steps(text):
 
 
 class WatchedScript(watch):
-    """A watch that prints each report to stderr, and shows the step on a terminal."""
+    """A watch that prints each report to stderr."""
 
     def __init__(self, options: argparse.Namespace):
         super().__init__(steps=options.steps)
-        self._stop, self._with_graphs = options.stop, bool(options.html)
+        self._stop = options.stop
         self.stopping = False  # was the script told to end?
-        self._stderr, self._shown = sys.stderr, 0.0
-        self._on_terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._stderr = sys.stderr
         self.rank, self.size = rank_and_size()  # as torchrun sets them
-        self.graphs: list[tuple] = []
 
     def say(self, text: str) -> None:
-        """Print to stderr, over the line that shows the step."""
-        clear = "\r\x1b[K" if self._on_terminal else ""
-        self._print(f"{clear}autograd_surprises: {text}\n")
-
-    def _print(self, text):
-        """If nobody reads it any more, training goes on; nothing stays behind in a buffer."""
+        """Print to stderr. If nobody reads it any more, training goes on."""
+        text = f"autograd_surprises: {text}\n"
         try:
             self._stderr.flush()
             data = text.encode(self._stderr.encoding or "utf-8", "backslashreplace")
-            while data:
+            while data:  # nothing stays behind in a buffer
                 data = data[os.write(self._stderr.fileno(), data) :]
         except io.UnsupportedOperation:  # a stream that is no file
             self._stderr.write(text)
@@ -113,8 +99,6 @@ class WatchedScript(watch):
         text = said_by_rank(report, self.rank, self.size)
         if text:
             self.say(text)
-        if self._with_graphs:
-            self.graphs.append((report, report.report.graph()))
         if self._stop and not report.healthy:
             self.stopping = True
             raise SystemExit(STOPPED)
@@ -128,44 +112,27 @@ class WatchedScript(watch):
     def end(self) -> None:
         """Say and write all that was found; set by whoever knows where to."""
 
-    def stepped(self) -> None:
-        now = time.monotonic()
-        if self._on_terminal and self.rank == 0 and now - self._shown > 0.5:
-            self._shown = now
-            line = f"autograd_surprises: step {self.step}"
-            if self.loss is not None and not is_spread(self.loss):
-                line += f", loss {float(self.loss.sum()):.4g}"
-            self._print(f"\r\x1b[K{line}\r")
-
 
 def act(options: argparse.Namespace, fail: Callable[[str], NoReturn]) -> int | str | None:
     """Run the script, and return its exit code."""
     run, target = chosen_script(options, fail)
     rank, _ = rank_and_size()
-    options.json, options.html = (file_of_rank(f, rank) for f in (options.json, options.html))
-    for option in "json", "html":
-        trouble = cannot_write(getattr(options, option))
-        if trouble:
-            fail(f"argument --{option}: {trouble}")
-    if options.json and options.json == options.html:
-        fail("--json and --html name the same file")
+    file = file_of_rank(options.json, rank)
+    trouble = cannot_write(file)
+    if trouble:
+        fail(f"argument --json: {trouble}")
     watched = WatchedScript(options)
     for option in () if rank else _given_to_the_script(target[1:]):
         watched.say(f"{target[0]} gets {option}: options of the doctor come before the script")
 
-    def write(file, report, *what):
-        if file:
-            try:
-                report(file, watched, *what)
-            except Exception as error:  # the other report, and the exit code, are not lost
-                watched.say(f"{file} was not written: {getattr(error, 'strerror', '') or error}")
-
     def finish():
         if rank == 0 or not watched.healthy:
             watched.say(watched.summary)
-        write(options.json, write_json)
-        title = f"Gradients of {os.path.basename(target[0])}"
-        write(options.html, write_html, watched.graphs, title)
+        try:
+            if file:
+                write_json(file, watched)
+        except OSError as error:  # the exit code is not lost
+            watched.say(f"{file} was not written: {error.strerror}")
 
     def end():
         watched.__exit__()

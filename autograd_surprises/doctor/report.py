@@ -1,14 +1,12 @@
-"""What was found, as text, as a table and as data."""
+"""What was found, as text and as a table."""
 
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from autograd_surprises.backward.watched_backward import Backward
-from autograd_surprises.doctor.graph_boxes import box_graph
 from autograd_surprises.recording.history import History
 from autograd_surprises.show.findings import grouped, listed
-from autograd_surprises.show.graph_picture import BoxGraph
 from autograd_surprises.symptoms.finding import Finding
 
 ORDER = ("error", "none", "nan", "inf", "zero", "tiny", "wrong", "not trained", "not examined",
@@ -21,7 +19,7 @@ class Report:
 
     loss               a description of it
     findings           in the order in which they were asked for
-    backward, history  what was watched and recorded, for the picture; names of tensors by id
+    backward, history  what was watched and recorded; names of tensors by id
 
     >>> x = torch.tensor([0.2, 1.7], requires_grad=True)
     >>> explain((x * 3).sum(), {"x": x}).healthy
@@ -49,10 +47,6 @@ class Report:
         if not found:
             raise KeyError(f"no finding about {name!r}, only {[f.name for f in self.findings]}")
         return min(found, key=lambda finding: ORDER.index(finding.status))
-
-    def graph(self, nodes: int = 30) -> BoxGraph:
-        """The graph as a picture: where the gradient flows, and where it dies."""
-        return box_graph(self.backward, self.history, self.findings, self.names, nodes)
 
     def __str__(self):
         return "\n".join([*map(str, merged(self.findings)), f"loss: {self.loss}"])

@@ -1,34 +1,13 @@
-"""The autograd graph: the one walk over its nodes, what they are called, and the graph as data."""
+"""The autograd graph: the one walk over its nodes, and what they are called."""
 
 import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import torch
 
 Node = torch.autograd.graph.Node
 Edge = tuple[Node | None, int]  # a node, and the number of the output whose gradient goes there
-
-
-@dataclass(frozen=True)
-class GraphNode:
-    """One step of backward.
-
-    function  the node itself, for instance <MulBackward0>
-    leaf      the leaf tensor whose .grad this node fills, or None
-    depth     the longest way from the result, in steps
-    inputs    positions, in the list of nodes, of the nodes that backward visits from here
-    """
-
-    function: Node
-    leaf: torch.Tensor | None
-    depth: int
-    inputs: tuple[int, ...]
-
-    @property
-    def name(self) -> str:
-        return name_of(self.function)
 
 
 def reachable(roots: Iterable[Node | None]) -> Iterator[Node]:
@@ -114,36 +93,3 @@ def readable(kind: str) -> str:
     """
     words = r"(?<=[a-z])(?=[A-Z])|(?<=\dD)(?=[A-Z])|(?<=\d)(?=Loss)"
     return re.sub(words, "_", kind.removeprefix("Native")).lower()
-
-
-def autograd_graph(result: torch.Tensor) -> list[GraphNode]:
-    """List the nodes that result.backward() would visit, the result's own node first.
-
-    Inputs that need no gradient are not in the graph. Raises ValueError if `result` has none.
-
-    >>> w = torch.ones(2, requires_grad=True)
-    >>> [node.name for node in autograd_graph((w * 3).sum())]
-    ['SumBackward0', 'MulBackward0', 'AccumulateGrad']
-    """
-    if not isinstance(result, torch.Tensor):
-        raise TypeError(f"autograd_graph needs a tensor, got {type(result).__name__}")
-    if result.grad_fn is None:
-        raise ValueError(
-            "this tensor has no grad_fn, so there is no graph behind it: it is a leaf, or it was "
-            "computed under no_grad, detached, or made from tensors that need no gradient"
-        )
-    found = nodes(result.grad_fn)
-    depths = dict.fromkeys(found, 0)
-    for node in found:
-        for after in below(node):
-            depths[after] = max(depths[after], depths[node] + 1)
-    position = {node: i for i, node in enumerate(sorted(found, key=depths.get))}
-    return [
-        GraphNode(
-            node,
-            leaf_of(node),
-            depths[node],
-            tuple(position[after] for after in below(node)),
-        )
-        for node in position
-    ]

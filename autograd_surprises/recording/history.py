@@ -190,14 +190,3 @@ class History:
         """The first call behind the loss that turned finite numbers into inf or NaN."""
         behind = self.behind(loss, backward)
         return next((c for c in self.recorder.spoiled if behind.intersection(c.outputs)), None)
-
-    def returns_at(self, call: ForwardCall, numbers: list[int]) -> int | None:
-        """The number of the first node, out of `numbers`, whose call used what `call` returned."""
-        states, waiting = set(call.outputs), list(self.calls[call.index + 1 :])
-        for later in waiting:
-            if states.intersection(later.inputs):
-                k = bisect.bisect_left(numbers, later.last) - 1
-                if k >= 0 and numbers[k] >= later.first:
-                    return numbers[k]
-                states.update(later.outputs)
-        return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from autograd_surprises.backward.steps import BackwardStep
 from autograd_surprises.facts.more import more_about
@@ -15,7 +15,7 @@ STATUS_TEXTS = {"none": "None", "nan": "NaN", "error": "ERROR", "zero": "ZERO", 
         "exploding": "EXPLODING", "wrong": "WRONG", "not trained": "NOT TRAINED",
         "not examined": "NOT EXAMINED"}  # fmt: skip
 NORMAL = ("ok", "partial", "not examined")
-# Like the graph's picture: a part of the gradient is ochre, inf and NaN purple. The rest is red.
+# A part of the gradient is ochre, inf and NaN purple. The rest is red.
 COLOURS = {"ok": GREEN, "partial": OCHRE, "not examined": GREY, "nan": PURPLE, "inf": PURPLE,
            "exploding": PURPLE}  # fmt: skip
 
@@ -54,7 +54,6 @@ class Finding:
     section: str = ""
     alarm: bool = True
     rule: str = ""
-    call: object = field(default=None, repr=False, compare=False)  # that cut it, for the picture
 
     def about(
         self,

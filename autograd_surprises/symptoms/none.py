@@ -99,7 +99,7 @@ def _detached(name, detached, also=(), before=""):
         places.insert(0 if of_user else 1, switch)
     places.append(("computed at", detached.call.where))
     found = detached.rule.finding(detached.lost).about(name, "none", places, also=also)
-    return replace(found, sentence=before + found.sentence, call=detached.call)
+    return replace(found, sentence=before + found.sentence)
 
 
 def _of_the_same_numbers(gradient):

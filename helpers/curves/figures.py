@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import overload
 
 import torch
 from matplotlib.artist import Artist
@@ -31,33 +30,16 @@ MEASURE_OPTIONS = {"x", "points", "kinks", "grad_output"}
 MANY_JUMPS = 24  # more dots than this hide the curve
 
 
-@overload
 def plot_gradient_curve(
-    curve_or_fn: GradientCurve | Callable, ax: None = None, **options: object
-) -> Picture: ...
-
-
-@overload
-def plot_gradient_curve(
-    curve_or_fn: GradientCurve | Callable, ax: tuple[Axes, Axes], **options: object
-) -> None: ...
-
-
-def plot_gradient_curve(
-    curve_or_fn: GradientCurve | Callable,
-    ax: tuple[Axes, Axes] | None = None,
-    *,
-    title: str | None = None,
-    **measure: object,
-) -> Picture | None:
+    curve_or_fn: GradientCurve | Callable, *, title: str | None = None, **measure: object
+) -> Picture:
     """Draw the value of a function on the left and its gradient on the right.
 
     Takes a `GradientCurve`, or a function and the arguments of `gradient_curve`. The dashed line
     is the true slope; where autograd's gradient is not the slope, the picture is shaded; at a jump,
     the full dot belongs to the curve and the hollow one does not; a mark at the frame says where
-    a number is inf, -inf or NaN. Returns a new figure, or draws into `ax`, your two axes for value
-    and gradient, and returns None. Raises TypeError if `ax` is anything else, or if arguments come
-    with a curve that is already measured.
+    a number is inf, -inf or NaN. Raises TypeError if arguments come with a curve that is already
+    measured.
 
     >>> plot_gradient_curve(torch.clamp, x=(-2, 2), min=-1, max=1).summary
     'clamp, min=-1, max=1: value -1 to 1, gradient 1 from -1 to 1, 0 outside, slope the same'
@@ -66,12 +48,6 @@ def plot_gradient_curve(
     params = {name: value for name, value in measure.items() if name not in MEASURE_OPTIONS}
     name = "curve" if isinstance(curve_or_fn, GradientCurve) else fn_name(curve_or_fn)
     title = title or title_with(name, params)
-    if ax is not None:
-        artists = CurveArtists(*_two_axes(ax))
-        artists.fit([curve])
-        artists.show(curve)
-        artists.value_ax.set_title(title, parse_math=False)
-        return None
     figure, artists = curve_figure(curve_or_fn)
     artists.fit([curve])
     artists.show(curve)
@@ -311,16 +287,6 @@ def _measured(curve_or_fn, measure):
     if measure:
         raise TypeError(f"this curve is measured already: leave out {', '.join(measure)}")
     return curve_or_fn
-
-
-def _two_axes(ax):
-    pair = tuple(ax) if isinstance(ax, Iterable) else (ax,)
-    if len(pair) != 2 or not all(isinstance(one, Axes) for one in pair):
-        raise TypeError(
-            "ax needs to be two axes, one for the value and one for the gradient: "
-            f"figure, ax = plt.subplots(1, 2); got {ax!r}"
-        )
-    return pair
 
 
 def _line(ax, colour, **style):

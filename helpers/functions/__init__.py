@@ -24,13 +24,7 @@ from helpers.functions.rounding import (
     trunc_ste,
 )
 from helpers.functions.stepping import SURROGATES, Step, step
-from helpers.functions.upstream import (
-    ClipGradient,
-    ScaleGradient,
-    clip_gradient,
-    reverse_gradient,
-    scale_gradient,
-)
+from helpers.functions.upstream import ScaleGradient, reverse_gradient, scale_gradient
 
 __all__ = [
     "SURROGATES",
@@ -38,7 +32,6 @@ __all__ = [
     "CeilSTE",
     "Clamp",
     "ClampSTE",
-    "ClipGradient",
     "FakeQuantize",
     "FloorSTE",
     "LSQuantize",
@@ -52,7 +45,6 @@ __all__ = [
     "ceil_ste",
     "clamp",
     "clamp_ste",
-    "clip_gradient",
     "fake_quantize",
     "floor_ste",
     "lsq_quantize",

@@ -14,7 +14,6 @@ PARAMETERS = {
     "ArgmaxSTE": [],  # no curve: it chooses among several numbers
     "Clamp": [(-1.0, 1.0, 0.5)],
     "ClampSTE": [(-1.0, 1.0)],
-    "ClipGradient": [(0.5,)],
     "FakeQuantize": [(0.5, -3, 2)],
     "LSQuantize": [(torch.tensor(0.5), -3, 2, 1.0)],
     "ScaleGradient": [(-1.0,)],

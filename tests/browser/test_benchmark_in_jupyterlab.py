@@ -1,8 +1,9 @@
-"""A short turn of what benchmarks/explorer.py measures in a browser; nothing about speed."""
+"""A short turn of what slider_in_a_page.py measures; nothing about speed."""
 
 import pytest
 
 from .notebook_page import EXECUTED
+from .slider_in_a_page import presses_and_drags
 
 # Kernels are shared: the next test finds JupyterLab's defaults again.
 RESET = "%matplotlib inline\n%config InlineBackend.figure_formats = {'png'}"
@@ -26,6 +27,6 @@ def open_contender(open_cells):
 def test_a_press_and_a_drag(benchmark, open_contender, name):
     explorer = benchmark("explorer")
     opened = open_contender(explorer.cell(name, browser=True))
-    (milliseconds,), drags = explorer.presses_and_drags(opened, 1, int(name == explorer.OURS))
+    (milliseconds,), drags = presses_and_drags(opened, 1, int(name == explorer.OURS))
     assert milliseconds > 0
     assert all(late > 0 for late, _ in drags)

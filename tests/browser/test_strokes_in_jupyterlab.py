@@ -8,14 +8,12 @@ from .notebook_page import EXECUTED, STORED_WIDTH
 
 PICTURES = [
     "import torch\n"
-    "from autograd_surprises.show.graph_picture import plot_graph\n"
     "from helpers.curves import plot_gallery, plot_gradient_curve\n"
     "from helpers.explore import explore",
     "explorer = explore(lambda x, size=1.0: size * x, size=(0.0, 2.0))\nexplorer",
     "display(explorer)",
     "plot_gradient_curve(torch.round)",
     "plot_gallery({'round': torch.round, 'relu': torch.relu})",
-    "x = torch.ones(3, requires_grad=True)\nplot_graph(x.exp().sum(), x=x)",
 ]
 PAPER = """() => [...document.querySelectorAll('.jp-NotebookPanel .strokes > canvas')].map(canvas =>
   'rgb(' + canvas.getContext('2d').getImageData(2, 2, 1, 1).data.slice(0, 3).join(', ') + ')')"""
@@ -35,7 +33,7 @@ def test_pictures_follow_the_theme_and_all_views_the_slider(open_cells):
     opened.run()
     assert opened.complaints() == []
     page, canvases = opened.page, opened.panel.locator(".strokes > canvas")
-    canvases.nth(4).wait_for()
+    canvases.nth(3).wait_for()
     one, other = opened.explorers()[:2]
     before = other.pixels()
     assert one.press("size", "End") and other.text == one.text

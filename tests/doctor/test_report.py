@@ -1,28 +1,20 @@
-"""A report as text, as a table and as a picture."""
+"""A report as text, as a table and as data."""
 
-import base64
 import html
-import io
 import json
 import re
 from functools import cache
 
 import pytest
 import torch
-from matplotlib.colors import to_rgb
-from matplotlib.path import Path
-from matplotlib.transforms import Bbox
-from PIL import Image
 from torch import nn
 
 from autograd_surprises.command.report_files import as_data
 from autograd_surprises.doctor import explain, trace
-from autograd_surprises.doctor.graph_boxes import TEXTS
 from autograd_surprises.doctor.report import merged
 from autograd_surprises.doctor.watch.step_reports import StepReport
 from autograd_surprises.show.colours import GREEN, GREY, OCHRE, PURPLE, RED
 from autograd_surprises.show.findings import badge
-from autograd_surprises.show.graph_picture import LOOKS, Box, BoxGraph, Link, arranged, draw
 from autograd_surprises.symptoms.finding import Finding
 
 
@@ -115,13 +107,6 @@ REPORTS.append(switched_off)
 each = pytest.mark.parametrize("report", REPORTS, ids=lambda make: make.__name__)
 
 
-def kinds(report):
-    return [box.kind for box in report.graph().boxes]
-
-
-# ---- Text and table
-
-
 def test_a_report_is_text():
     status, *lines, last = str(rounded()).splitlines()
     assert status.split() == ["ZERO", "x"] and last.startswith("loss: 4")
@@ -200,169 +185,3 @@ def test_names_that_a_story_leaves_out_are_counted(many, hidden):
 def test_names_are_escaped_in_the_table():
     x = leaf(1.0)
     assert "<b>x" not in explain(x.sum(), {"<b>x": x})._repr_html_()
-
-
-# ---- The graph
-
-
-def test_what_dies_and_what_is_dead():
-    assert kinds(rounded()) == ["flows", "partial", "dies", "empty leaf"]
-    assert kinds(masked_too_late())[-2:] == ["not finite", "spoiled leaf"]
-    assert kinds(dead_layer()).count("dies") == 1
-    assert {"dead", "leaf", "empty leaf"} <= set(kinds(dead_layer()))
-    x = leaf(1.0)
-    assert kinds(explain(x.detach().sum(), {"x": x})) == ["cut", "cut"]
-
-
-def test_a_cut_tensor_hangs_below_the_step_that_uses_its_numbers():
-    graph = detached().graph()
-    names = [box.lines[0] for box in graph.boxes]
-    assert names == ["SumBackward0", "AddBackward0", "b", "w"]
-    assert Link(names.index("AddBackward0"), names.index("w"), flows=False) in graph.links
-    assert "gradient None: detach" in graph.boxes[-1].lines
-
-
-def test_boxes_say_operation_line_and_counts():
-    operation, code, said, counts = rounded().graph().boxes[2].lines
-    assert (operation, said, counts) == ("RoundBackward0", "dies here", "in 1/2 → out 0/2")
-    assert code.startswith("test_report.py:") and code.endswith("y = x.round()")
-
-
-def test_a_link_without_a_gradient_is_the_paler_one():
-    boxes = tuple(Box("flows", (name,)) for name in "abc")
-    picture = draw(BoxGraph(boxes, (Link(0, 1, flows=True), Link(0, 2, flows=False))))
-    lines = {line.get_linestyle(): to_rgb(line.get_color()) for line in picture.axes[0].lines}
-    assert sum(lines["-"]) < sum(lines["--"])
-
-
-@pytest.mark.parametrize("report, hidden", [(deep, True), (transformer, True), (residual, False)])
-def test_a_large_graph_folds(report, hidden):
-    graph = report().graph()
-    assert len(graph.boxes) <= 30
-    assert bool(graph.hidden) == hidden
-    assert (f"{graph.hidden} more steps" in graph.summary) == hidden
-
-
-def test_many_cuts_do_not_flood_the_picture():
-    several = [leaf(1.0) for _ in range(6)]
-    a, b, c, d, e, f = several
-    with trace() as t:
-        loss = leaf(1.0) * a.detach()
-        loss = loss * b.detach()
-        loss = loss * c.detach()
-        loss = loss * d.detach()
-        loss = loss * (e * f).detach()
-        all_in_a_line = sum(w.detach() for w in several).sum() + leaf(1.0).sum()
-    for end, names in (
-        (loss, ["a", "b", "c", "d", "2 more"]),
-        (all_in_a_line, ["a, b, c and 3 more"]),
-    ):
-        boxes = t.explain(end.sum(), dict(zip("abcdef", several, strict=True))).graph().boxes
-        assert [box.lines[0] for box in boxes if box.kind == "cut"] == names
-
-
-@each
-def test_the_summary_tells_every_box_and_every_link(report):
-    graph = report().graph()
-    lines = graph.summary.splitlines()
-    assert len(lines) == len(graph.boxes) + bool(graph.hidden)
-    for i, box in enumerate(graph.boxes):
-        assert lines[i].startswith(" · ".join(box.lines))
-        below = [graph.boxes[link.lower].lines[0] for link in graph.links if link.upper == i]
-        _, then, names = lines[i].rpartition(" · then ")
-        assert bool(then) == bool(below)
-        assert not below or [n.removesuffix(" (cut off)") for n in names.split("; ")] == below
-
-
-def drawn(graph):
-    """The figure, its boxes, and the extent of each in pixels."""
-    figure = draw(graph)
-    figure.canvas.draw()
-    (ax,) = figure.axes
-    boxes = [text.get_bbox_patch() for text in ax.texts if text.get_text()]
-    assert len(boxes) == len(graph.boxes)
-    return figure, [box.get_window_extent() for box in boxes]
-
-
-@each
-def test_the_figure_fits_a_notebook_and_has_room_for_every_box_and_its_text(report):
-    figure, boxes = drawn(report().graph())
-    assert figure.get_figwidth() < 9.5
-    width, height = figure.canvas.get_width_height()
-    for i, box in enumerate(boxes):
-        assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= width and box.y1 <= height
-        assert not any(box.overlaps(other) for other in boxes[:i])
-    for text, box in zip(figure.axes[0].texts, boxes, strict=False):
-        assert text.get_fontsize() >= 9
-        words = text.get_window_extent()
-        assert box.x0 < words.x0 and words.x1 < box.x1 and box.y0 < words.y0 and words.y1 < box.y1
-    assert crossed(figure, boxes) == []
-
-
-def ways(figure):
-    """The points of each link, in pixels: a line, and the arrow at its end."""
-    (ax,) = figure.axes
-    lines = [line.get_xydata() for line in ax.lines if len(line.get_xydata()) > 1]
-    arrows = [arrow.xy for arrow in ax.texts if not arrow.get_text()]
-    pairs = zip(lines, arrows, strict=True)
-    return [ax.transData.transform([*line, arrow]) for line, arrow in pairs]
-
-
-def crossed(figure, boxes):
-    """The boxes that a link passes through, and not along."""
-    inner = [Bbox.from_extents(b.x0 + 2, b.y0 + 2, b.x1 - 2, b.y1 - 2) for b in boxes]
-    return [box for box in inner for way in ways(figure) if Path(way).intersects_bbox(box, False)]
-
-
-TALL = Box("flows", ("tall and wide", *"12345"))
-UNEVEN = BoxGraph(
-    (Box("flows", ("top",)), Box("flows", ("low",)), TALL, TALL, Box("leaf", ("x",))),
-    (Link(0, 1), Link(0, 2), Link(0, 3), Link(3, 4), Link(1, 4)),
-)
-
-
-def test_dollar_signs_in_code_are_no_formula():
-    drawn(BoxGraph((Box("flows", ("price = '$\\nothing$'",)),), ()))
-
-
-def test_links_begin_and_end_at_their_boxes_and_go_around_a_taller_neighbour():
-    figure, boxes = drawn(UNEVEN)
-    assert crossed(figure, boxes) == []
-    for link, way in zip(UNEVEN.links, ways(figure), strict=True):
-        upper, lower = boxes[link.upper], boxes[link.lower]
-        assert way[0] == pytest.approx([(upper.x0 + upper.x1) / 2, upper.y0], abs=1)
-        assert way[-1] == pytest.approx([(lower.x0 + lower.x1) / 2, lower.y1], abs=1)
-
-
-def test_the_picture_shows_itself_in_every_frontend():
-    data, _ = rounded().graph()._repr_mimebundle_()
-    live = "application/vnd.jupyter.widget-view+json"
-    assert set(data) == {"text/plain", "image/png", live}
-    image = Image.open(io.BytesIO(base64.b64decode(data["image/png"])))
-    assert image.width > 200 and image.height > 200
-    assert "RoundBackward0 · " in data["text/plain"]
-
-
-def test_kinds_differ_by_more_than_colour():
-    """By shape, by the line around it, or by what the box says."""
-    says = {**TEXTS, "leaf": "2/2", "empty leaf": "0/2", "spoiled leaf": "2 NaN", "cut": "None"}
-    looks = {(shape, line, says.get(kind)) for kind, (shape, _, _, _, line) in LOOKS.items()}
-    assert len(looks) == len(LOOKS)
-
-
-def test_a_link_past_other_rows_keeps_a_place_of_its_own_there():
-    boxes = [Box("flows", (name,)) for name in "abcd"]
-    links = [Link(0, 1), Link(1, 2), Link(2, 3), Link(0, 3)]
-    rows, ways = arranged(BoxGraph(tuple(boxes), tuple(links)))
-    assert [len(row) for row in rows] == [1, 2, 2, 1]
-    assert ways[3] == [0, (3, 1), (3, 2), 3]
-
-
-def test_neighbours_are_swapped_where_fewer_links_cross():
-    """x·y, x² and y - x, each input with a box on its way: x comes left, and so do its boxes."""
-    x, y, ways = 9, 10, {4: 9, 5: 10, 6: 9, 7: 10, 8: 9}
-    links = [Link(0, 1), Link(0, 2), Link(0, 3)]
-    links += [Link(1, 4), Link(1, 5), Link(2, 6), Link(3, 7), Link(3, 8)]
-    links += [Link(upper, lower) for upper, lower in ways.items()]
-    rows, _ = arranged(BoxGraph((Box("flows", ("box",)),) * 11, tuple(links)))
-    assert rows[1:] == [[1, 2, 3], [4, 5, 6, 8, 7], [x, y]]

@@ -16,7 +16,6 @@ from helpers.functions import (
     ceil_ste,
     clamp,
     clamp_ste,
-    clip_gradient,
     fake_quantize,
     floor_ste,
     lsq_quantize,
@@ -49,7 +48,6 @@ class Operator:
     kinks     where value or slope jump or bend
     proxy     a function that torch differentiates to the slope
     saves     bytes kept for backward, for each float32 of x
-    upstream  what happens to the upstream gradient before the slope
     product   (x, vector) -> what a symmetric Jacobian makes of a vector, instead of a slope, where
               each number of a row depends on the whole row
     """
@@ -60,7 +58,6 @@ class Operator:
     kinks: list
     proxy: Callable
     saves: int = 0
-    upstream: Callable = identity
     product: Callable | None = None
 
     @property
@@ -237,14 +234,6 @@ OPERATORS = {
     ),
     "reverse_gradient": Operator(
         reverse_gradient, identity, lambda x: -one(x), [], lambda x: scale_gradient_proxy(x, -1)
-    ),
-    "clip_gradient": Operator(
-        lambda x: clip_gradient(x, 4.0),
-        identity,
-        one,
-        [],
-        identity,
-        upstream=lambda g: g.clamp(-4, 4),
     ),
     "value_with_gradient_of": Operator(
         lambda x: value_with_gradient_of(x.sign(), atan(x)),

@@ -37,7 +37,7 @@ def gradient(fn, x, upstream):
 
 def expected_gradient(operator, x, upstream):
     """The formula in float64."""
-    return operator.times(x.double(), operator.upstream(upstream.double())).to(x.dtype)
+    return operator.times(x.double(), upstream.double()).to(x.dtype)
 
 
 def same(got, want, dtype, name=""):
@@ -150,5 +150,5 @@ def test_the_proxy_has_the_same_gradient(name):
     x = torch.tensor([*operator.kinks, *centres, -7.3, -0.4, 0.2, 1.7, 8.1], dtype=torch.float64)
     x = x[x.isfinite()]
     upstream = upstream_for(x)
-    want = expected_gradient(operator, x, operator.upstream(upstream))
-    same(gradient(operator.proxy, x, operator.upstream(upstream)), want, torch.float64)
+    want = expected_gradient(operator, x, upstream)
+    same(gradient(operator.proxy, x, upstream), want, torch.float64)

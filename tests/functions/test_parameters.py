@@ -12,7 +12,6 @@ from helpers.functions import (
     argmax_ste,
     clamp,
     clamp_ste,
-    clip_gradient,
     fake_quantize,
     lsq_quantize,
     scale_gradient,
@@ -237,7 +236,6 @@ REFUSED = {  # what is called with an x of two zeros, and what the message has t
         (lambda x: lsq_quantize(x, torch.ones(3)), "step_size that broadcasts to x"),
         (lambda x: argmax_ste(x, temperature=0), "temperature, .*, got 0"),
         (lambda x: scale_gradient(x, torch.inf), "factor, got inf"),
-        (lambda x: clip_gradient(x, 0), "limit, got 0"),
         (lambda x: value_with_gradient_of(x, x.double()), r"\(2,\) .*float32 .*\(2,\) .*float64"),
     ],
     TypeError: [

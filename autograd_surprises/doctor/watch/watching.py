@@ -44,7 +44,7 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
     Raises TypeError for another model or optimizer.
 
     reports    what was found, a StepReport for each step that was examined
-    step, loss the number of the latest step, and its loss
+    step       the number of the latest step
 
     >>> layer = torch.nn.Linear(2, 1)
     >>> sgd = torch.optim.SGD(layer.parameters(), lr=0.1)
@@ -83,10 +83,6 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         return self._step.number
 
     @property
-    def loss(self) -> torch.Tensor | None:
-        return self._step.loss
-
-    @property
     def healthy(self) -> bool:
         """Was a step examined, and nothing bad found? The notes in the summary are no alarm."""
         return self._reports.healthy
@@ -103,9 +99,6 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
 
     def reported(self, report: StepReport) -> None:
         """Called with each new report; for a subclass."""
-
-    def stepped(self) -> None:
-        """Called after each step; for a subclass."""
 
     def __enter__(self) -> watch:
         super().__enter__()
@@ -200,7 +193,6 @@ class watch(Interception):  # noqa: N801  a context manager, written like no_gra
         self._report()
         self._step.end()
         self._full.prepare(self.step + 1)
-        self.stepped()
 
     def _ask(self, event, *facts):
         """Each witness is told of this event; what it tells is published, or waits."""

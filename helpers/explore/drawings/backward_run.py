@@ -10,16 +10,15 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.patches import FancyBboxPatch
 from matplotlib.textpath import text_to_path
 
-from autograd_surprises.show.colours import GRADIENT_COLOUR, INK, VALUE_COLOUR
-from autograd_surprises.show.graph_picture import (
-    LOOKS,
-    Box,
-    BoxGraph,
-    Link,
-    arranged,
-    placed,
-    points_along,
+from autograd_surprises.show.colours import (
+    BLUE,
+    GRADIENT_COLOUR,
+    INK,
+    LINE_GREY,
+    VALUE_COLOUR,
+    VERMILION,
 )
+from autograd_surprises.show.layers import arranged, placed, points_along
 from autograd_surprises.show.picture import Picture
 from helpers.explore.drawings.backward_steps import BackwardSteps
 from helpers.explore.drawings.backward_words import (
@@ -39,8 +38,17 @@ ROW_GAP, PAD, LINE = 0.17, 0.08, 0.17  # inches: between rows, around a text, fr
 SIZE = 9.5  # points
 GREY, PALE = "#888888", "#5f5f5f"  # of lines, and of text, which has to be darker
 TEXT = "#9c4100"  # of gradients: GRADIENT_COLOUR is too light to be read
-ACTIVE = "#fbd5bd", GRADIENT_COLOUR, 2.1, "-"  # fill, border, its width, its line
-KINDS = {"operation": "flows", "leaf": "leaf", "data": "dead", "cut": "cut"}  # of LOOKS
+# Fill, border, its width, its line.
+ACTIVE = "#fbd5bd", GRADIENT_COLOUR, 2.1, "-"
+DEAD = "#e2e2e2", LINE_GREY, 0.7, "--"
+EMPTY = "#e2e2e2", VERMILION, 1.4, "--"  # a leaf that gets nothing
+SPOILED = "#f3d4e6", "#a3457d", 1.4, "-"  # a leaf that gets inf or NaN
+LOOKS = {
+    "operation": ("#ffffff", BLUE, 0.7, "-"),
+    "leaf": ("#d9ecf8", BLUE, 1.4, "-"),
+    "data": DEAD,
+    "cut": ("#ffffff", VERMILION, 1.4, "--"),
+}
 LONG = 20  # characters of a product, after which its result is on a line of its own
 TIP, SPACE = 0.1, 0.045  # inches: of an arrowhead, from word to word
 KEY = "↑ a result of the forward pass", "↓ × the local derivative = the gradient"
@@ -83,11 +91,11 @@ class BackwardDrawing(Drawing):
     def _make_artists(self, steps):
         """Boxes and lines without places; above the loss, and on each way, is a box without rim."""
         first_label = 1 + len(steps.stops)
-        links = [Link(0, 1)]
+        links = [(0, 1)]
         for label, way in enumerate(steps.ways, first_label):
-            links += [Link(way.upper + 1, label), Link(label, way.lower + 1)]
-        boxes = [Box("flows", ())] * (first_label + len(steps.ways))
-        self._rows, self._routes = arranged(BoxGraph(tuple(boxes), tuple(links)))
+            links += [(way.upper + 1, label), (label, way.lower + 1)]
+        boxes = first_label + len(steps.ways)
+        self._rows, self._routes = arranged(boxes, links)
         self.figure = Picture(WIDTH, WIDTH)
         self.figure.set_layout_engine("none")
         self._ax = self.figure.add_axes((0, 0, 1, 1))
@@ -96,7 +104,7 @@ class BackwardDrawing(Drawing):
         self._tips = [self._ax.plot([], [], "v", ms=72 * TIP)[0] for _ in links]
         self._patches = [self._patch(stop) for stop in steps.stops]
         self._texts = []  # of each box, an upper and a lower one
-        for i in range(len(boxes)):
+        for i in range(boxes):
             colour = INK if 0 < i < first_label else VALUE_COLOUR
             self._texts.append((self._text(colour), self._text(TEXT)))
         self._labels = [lower for _, lower in self._texts[first_label:]]
@@ -264,14 +272,14 @@ def _look(stop, step):
     """Fill and border of a stop's box."""
     if stop.turn is not None and stop.turn == step - 1:
         return ACTIVE
-    kind = KINDS[stop.kind]
     if stop.kind == "operation" and stop.turn is None:
-        kind = "dead"
+        return DEAD
     if stop.kind == "leaf" and (stop.turn is None or is_done(stop, step)):
-        kind = "leaf" if stop.upstream is not None and stop.upstream.any() else "empty leaf"
-        if stop.upstream is not None and not stop.upstream.isfinite().all():
-            kind = "spoiled leaf"
-    return LOOKS[kind][1:]
+        if stop.upstream is None or not stop.upstream.any():
+            return EMPTY
+        if not stop.upstream.isfinite().all():
+            return SPOILED
+    return LOOKS[stop.kind]
 
 
 def _wrapped(text, width):

@@ -7,7 +7,6 @@ import torch
 
 from autograd_surprises.backward.local_derivatives import flat, local_derivatives
 from autograd_surprises.backward.watched_backward import Backward
-from autograd_surprises.doctor.graph_boxes import LOST_BY
 from autograd_surprises.facts.graph import Node, edge_of, leaf_of, name_of, nodes
 from autograd_surprises.recording.forward_values import ForwardValues, numbers_in
 from autograd_surprises.recording.history import History
@@ -16,7 +15,9 @@ from autograd_surprises.symptoms.detached import detached
 
 MOST_STOPS, MOST_NUMBERS = 14, 9  # more cannot be read in one picture
 
-WHY = {**LOST_BY, "detach": "no history", "boolean": "only true or false"}
+WHY = {"escape": "left torch", "copy": "copied", "integer": "became an integer",
+       "branch": "only decides", "data": ".data", "no-grad": "recording was off",
+       "unknown-cut": "cut off, or never used", "boolean": "only true or false"}  # fmt: skip
 
 
 @dataclass(eq=False)
@@ -128,7 +129,7 @@ class BackwardSteps:
         if len(self.stops) > MOST_STOPS:
             raise ValueError(
                 f"this graph has {len(self.stops)} boxes, and more than {MOST_STOPS} cannot be "
-                "read in one picture: take a smaller part of the loss, or plot_graph"
+                "read in one picture: take a smaller part of the loss"
             )
         values = [self.loss, *(way.value for way in self.ways if way.value is not None)]
         if any(value.is_complex() for value in values):
