@@ -78,7 +78,9 @@ def build(target: Path, frozen: dict[Path, dict]) -> int:
         sphinx = Sphinx(folder, None, target, doctrees, "html", CONFIGURATION, **options)
         sphinx.connect("doctree-read", _keep_anchors, priority=1)
         sphinx.build()
-        return sphinx.statuscode
+    for file in target.rglob("*.map"):  # for who debugs the theme
+        file.unlink()
+    return sphinx.statuscode
 
 
 def sources(frozen: dict[Path, dict]) -> dict[str, str]:
