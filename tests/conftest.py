@@ -2,7 +2,6 @@
 
 import gc
 import importlib
-import math
 import os
 import subprocess
 import sys
@@ -36,14 +35,6 @@ def young_heap():
 def main_module(monkeypatch):
     """IPython and `run_script` replace it, and each process that a test starts looks into it."""
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
-
-
-@pytest.fixture(autouse=True)
-def patient_report_cards(monkeypatch):
-    """Their budget is a user's; here, a slow machine must not change an answer."""
-    asking = sys.modules.get("autograd_surprises.report_card.questions")
-    if asking:  # the browser tests need no torch
-        monkeypatch.setitem(asking.report_card.__kwdefaults__, "seconds", math.inf)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from autograd_surprises.backward.local_derivatives import FORMULAS, elementwise, times
+from autograd_surprises.backward.local_derivatives import elementwise, times
 from helpers.explore.drawings.backward_steps import BackwardSteps
 from helpers.explore.drawings.backward_words import arrives, explanation, passed_on, seen
 from helpers.functions import round_ste
@@ -316,27 +316,6 @@ def test_each_kind_of_product_has_its_sign(compute, says):
     x = leaf(1.0, 2.0)
     text = seen(BackwardSteps(lambda: compute(x), {"x": x}), 20)
     assert [each for each in says if each not in text] == []
-
-
-def matrices():
-    return leaf([1.0, 2.0], [3.0, 4.0]), leaf([0.0, 5.0], [1.0, 2.0])
-
-
-def remark_about_mm():
-    A, B = matrices()
-    return explanation(BackwardSteps(lambda: (A @ B).square().sum(), {"A": A, "B": B}), 3)
-
-
-def test_a_formula_is_shown_where_it_is_proven(monkeypatch):
-    said = remark_about_mm()
-    assert "v @ Bᵀ, B = [[0, 5], [1, 2]]" in said
-    assert "Aᵀ @ v, A = [[1, 2], [3, 4]]" in said
-    _, name, _ = FORMULAS["Mm"][0]
-    wrong = ("v @ B, B = {}", name, lambda v, B: v @ B), None
-    monkeypatch.setitem(FORMULAS, "Mm", wrong[:1])
-    said = remark_about_mm()
-    assert "v @ B, " not in said
-    assert "is a vector-Jacobian product: J is 4 × 4" in said
 
 
 def test_elementwise_is_the_diagonal_and_nothing_else():

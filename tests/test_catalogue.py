@@ -234,11 +234,8 @@ def test_an_id_of_a_section_has_the_words_of_its_heading():
 @pytest.mark.parametrize(
     "toml, complaint",
     [
-        ('meanning = "a"\nfix = "b"', "tensors.toml, mine: the key meanning is none of meaning, "),
+        ('meanning = "a"\nfix = "b"', "tensors.toml, mine: .*'meanning'"),
         ('fix = "b"', "tensors.toml, mine: .*'meaning'"),
-        ('meaning = 3\nfix = "b"', "tensors.toml, mine: meaning has to be a string"),
-        ("variants = ['a', 3]", "tensors.toml, mine: variants has to be an array of strings"),
-        ("also = {a = 3}", "tensors.toml, mine: also has to be a table of strings"),
         ("[mine]", r"messages/tensors.toml: .*mine.* twice"),
     ],
 )

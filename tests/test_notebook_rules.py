@@ -276,14 +276,6 @@ FOLDS = {  # {what is folded: (cell, part, what is changed)}
         OUTPUTS_HIDDEN,
         both(insert_after("plot", "*What time is it?*"), edit("ignored", outputs=[printed("12")])),
     ),
-    "what sliders show": (
-        "seen",
-        OUTPUTS_HIDDEN,
-        both(
-            edit("explorer", source="explore(drawings.LineDrawing())"),
-            edit("seen", source="line = LineDrawing()\nprint(line.show(slope=2.0))"),
-        ),
-    ),
     "what the doctor says, where one may guess": (
         "seen",
         OUTPUTS_HIDDEN,

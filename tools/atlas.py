@@ -6,7 +6,6 @@
 tests/atlas/test_record.py compares both with the files.
 """
 
-import hashlib
 import itertools
 import sys
 
@@ -25,7 +24,7 @@ autograd, and the slope on either side by finite differences of the values. \
 operation and guess its gradients.
 
 [What changed](#what-changed) · [Every operation of x](#every-operation-of-x) · \
-[Several inputs at once](#several-inputs-at-once) · [The files](#the-files)
+[Several inputs at once](#several-inputs-at-once)
 
 **How to read it.** `torch.relu(x)`: *at 0: 0, slopes 0 and 1, the left one; at nan: 1, value \
 nan*. At x = 0 the gradient is 0. The values have slope 0 to the left and slope 1 to the right, so \
@@ -54,11 +53,6 @@ TIES = """## Several inputs at once
 In torch {version}. At ties, at zeros, at infinity: the gradient of each input, and of all of them \
 moving together.
 """
-FILES = """## The files
-
-The checksums cover the numbers without the notes. If a file no longer has its checksum, somebody \
-changed it after this page was written.
-"""
 
 
 def page(atlases: list[Atlas]) -> str:
@@ -84,15 +78,8 @@ def page(atlases: list[Atlas]) -> str:
         for name, each in newest.ties.items()
         for expression, inputs in [name.split(" at ")]
     ]
-    parts += [
-        TIES.format(version=newest.version),
-        table(rows, ("operation", "at", "gradient")),
-    ]
-    rows = [
-        (each.version, str(len(each.operations)), str(len(each.ties)), f"`{checksum(each)}`")
-        for each in reversed(atlases)
-    ]
-    parts += [FILES, table(rows, ("torch", "operations of x", "ties", "SHA-256"))]
+    ties = table(rows, ("operation", "at", "gradient"))
+    parts += [TIES.format(version=newest.version), ties]
     return "\n".join(parts)
 
 
@@ -109,11 +96,6 @@ def _names(numbers, expression):
     """The line of code, and the names of its aliases."""
     aliases = [alias.partition("(")[0] for alias in numbers.aliases.get(expression, [])]
     return ", ".join(f"`{name}`" for name in (expression, *aliases))
-
-
-def checksum(numbers: Atlas) -> str:
-    """Of the numbers, without the notes."""
-    return hashlib.sha256(as_text(numbers, notes=False).encode()).hexdigest()
 
 
 def table(rows, headings=("torch", "operation", "at", "what", "before", "since")) -> str:

@@ -19,7 +19,7 @@ def fold(notebook) -> None:
     for cell in (*_answers(notebook), *_below_questions(notebook), *_guessed(notebook)):
         if UNFOLDED not in cell.metadata:
             _hide(cell, OUTPUTS_HIDDEN)
-    for cell in (*filter(is_solution, notebook.cells), *_said_by_sliders(notebook)):
+    for cell in filter(is_solution, notebook.cells):
         _hide(cell, OUTPUTS_HIDDEN)  # no ✓ stands below a learner's ✗
 
 
@@ -86,17 +86,6 @@ def _guessed(notebook):
             guessing |= GUESS_FIRST in cell.source
         elif guessing and "cause: " in texts_of(cell):
             yield cell
-
-
-def _said_by_sliders(notebook):
-    """`drawing.show(...)` says what a reader finds with the explorer of the same drawing."""
-    for _, cells in sections(notebook):
-        explored = set()
-        for cell in (cell for cell in cells if cell.cell_type == "code"):
-            if calls(cell, *EXPLORERS):
-                explored |= drawings_made_in(cell)
-            elif calls(cell, "show") and explored & drawings_made_in(cell):
-                yield cell
 
 
 def words_of(text):

@@ -92,24 +92,24 @@ def from_text(text: str) -> Atlas:
     return Atlas(data["torch"], data["processor"], operations, ties, aliases)
 
 
-def as_text(atlas: Atlas, notes: bool = True) -> str:
-    """The file's text, a line for each operation; or without the notes, which nobody measured."""
+def as_text(atlas: Atlas) -> str:
+    """The file's text, a line for each operation."""
     lines = [f'{{"torch": "{atlas.version}", "processor": "{atlas.processor}",']
     for part, measured in (("elementwise", atlas.operations), ("ties", atlas.ties)):
         entries = [
-            f"{json.dumps(name)}: {json.dumps(_entry(each, atlas, notes))}"
+            f"{json.dumps(name)}: {json.dumps(_entry(each, atlas))}"
             for name, each in measured.items()
         ]
         lines.append(f'"{part}": {{\n' + ",\n".join(entries) + "\n}" + "," * (part != "ties"))
     return "\n".join(lines) + "}\n"
 
 
-def _entry(measured, atlas, notes):
+def _entry(measured, atlas):
     entry = {
         "also": atlas.aliases.get(measured.expression),
         "backward": measured.backward,
         "error": measured.error,
-        "note": notes and NOTES.get(measured.expression),
+        "note": NOTES.get(measured.expression),
         "points": {point: _numbers(probe) for point, probe in measured.probes.items()},
     }
     for name, pairs in measured.elsewhere.items():

@@ -7,13 +7,6 @@ import torch
 from autograd_surprises.backward.steps import BackwardStep
 from autograd_surprises.facts.graph import Node
 
-# A vector-Jacobian product in other words: its text, what the node saved, and the product. It is
-# only reported if it gives what was measured.
-_BY_LEFT = "Aᵀ @ v, A = {}", "self", lambda v, A: A.T @ v
-_BY_RIGHT = "v @ Bᵀ, B = {}", "mat2", lambda v, B: v @ B.T
-_OUTER = "v times each number of x = {}", "vec", lambda v, x: v[:, None] * x
-FORMULAS = {"Mm": (_BY_RIGHT, _BY_LEFT), "Mv": (_OUTER, _BY_LEFT)}  # for each input
-
 
 class LocalDerivative(NamedTuple):
     """The local derivative of one edge.
@@ -22,12 +15,10 @@ class LocalDerivative(NamedTuple):
               if it was not found
     why_none  why it was not found: "not finite", "changes" if the node sends something else when
               it runs again, "not linear"; or "" if nothing is sent
-    formula   the product in other words, and the matrix in it; or None
     """
 
     jacobian: torch.Tensor | None = None
     why_none: str = ""
-    formula: tuple[str, torch.Tensor] | None = None
 
 
 def local_derivatives(step: BackwardStep) -> list[LocalDerivative]:
@@ -59,25 +50,13 @@ def local_derivatives(step: BackwardStep) -> list[LocalDerivative]:
         terms = upstream.to(jacobian.dtype)[:, None] * jacobian
         explained = _alike(times(upstream, jacobian), sent.flatten(), terms)
         if explained and _alike(_as_sent(doubled[i], sent), 2 * sent, terms):
-            found.append(LocalDerivative(jacobian, formula=_formula(step, i, jacobian)))
+            found.append(LocalDerivative(jacobian))
         elif not _alike(_as_sent(again[i], sent), sent, terms):
             found.append(LocalDerivative(why_none="changes"))
         else:
             finite = sent.isfinite().all() and terms.isfinite().all()
             found.append(LocalDerivative(why_none="not linear" if finite else "not finite"))
     return found
-
-
-def _formula(step, i, jacobian):
-    for text, name, product in FORMULAS.get(step.kind, ())[i : i + 1]:
-        factor = getattr(step.node, f"_saved_{name}", None)
-        units = torch.eye(len(jacobian), dtype=jacobian.dtype)
-        units = units.reshape(-1, *step.gradients_in[0].shape)
-        if factor is not None and _alike(
-            torch.stack([product(unit, factor).flatten() for unit in units]), jacobian, jacobian
-        ):
-            return text, factor.detach().clone()
-    return None
 
 
 def elementwise(jacobian: torch.Tensor) -> torch.Tensor | None:

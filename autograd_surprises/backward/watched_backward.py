@@ -94,13 +94,7 @@ class Backward:
         self._task: int | None = None  # the engine's number of this backward
         self._origins: dict[str, dict[BackwardStep, list]] = {}
 
-    def run(
-        self,
-        loss: torch.Tensor,
-        grad_outputs,
-        others: Iterable[torch.Tensor] = (),
-        retain_graph: bool = True,
-    ) -> None:
+    def run(self, loss: torch.Tensor, grad_outputs, others: Iterable[torch.Tensor] = ()) -> None:
         """Walk with a hook on every node. `others` are results whose gradient is wanted, too."""
         self.weights = grad_outputs
         wanted = {id(t): t for t in [*self.leaves, *others] if t.requires_grad}
@@ -122,7 +116,7 @@ class Backward:
                         if leaf.requires_grad:
                             stack.enter_context(_last_hook(leaf, self._measuring(leaf, found)))
                     left = gradients(
-                        loss, [*wanted.values()], grad_outputs, retain_graph, allow_unused=True
+                        loss, [*wanted.values()], grad_outputs, retain_graph=True, allow_unused=True
                     )
                 grads = dict(zip(wanted, left, strict=True))
             for key, gradient in grads.items():

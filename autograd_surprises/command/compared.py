@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from autograd_surprises.command.script import add_script, chosen_script, exit_code
 from autograd_surprises.comparing.compiled_step import CompiledRun
-from autograd_surprises.comparing.two_steps import DIFFER, SAME
+from autograd_surprises.comparing.gradient_pairs import DIFFER, SAME
 
 DESCRIPTION = """\
 Run a script up to its first backward(), call its model once more eagerly and once through

@@ -26,13 +26,7 @@ def act(given: argparse.Namespace, fail: Callable[[str], NoReturn]) -> int:
                 torch.randn(shape, dtype=getattr(torch, given.dtype))
                 for shape in given.shape or [(9,)]
             ]
-        card = report_card(
-            given.function,
-            *inputs,
-            like=given.like,
-            compile=given.compile,
-            seconds=given.seconds,
-        )
+        card = report_card(given.function, *inputs, like=given.like, compile=given.compile)
     except (TypeError, ValueError) as error:
         fail(str(error))
     print(card)
@@ -60,9 +54,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="dtype of the inputs (default: float32)",
     )  # fmt: skip
     parser.add_argument("--compile", action="store_true", help="also examine torch.compile")
-    parser.add_argument(
-        "--seconds", type=float, default=120.0, help="start no check after this time (default: 120)"
-    )
 
 
 def _function(text: str) -> Callable:

@@ -13,13 +13,14 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_map
 
-from autograd_surprises.comparing.two_steps import DIFFER, Runs, judged
+from autograd_surprises.comparing.gradient_pairs import DIFFER, Gradients, judged
 from autograd_surprises.doctor.interception import Interception
 from autograd_surprises.facts.graph import leaf_of, name_of, reachable
 from autograd_surprises.facts.processes import why_not_alone
 from autograd_surprises.recording.patches import Patches
 from autograd_surprises.recording.places import Where, where_from
 from autograd_surprises.recording.stack import tensors_in
+from autograd_surprises.show.findings import first_line
 
 COMPILER = "{} changes the gradient; which operation is at fault cannot be told"
 CUSTOM = "without compiling {} (torch.compiler.disable), the gradients are the same"
@@ -95,8 +96,9 @@ class CompiledRun(Interception):
         self.trouble = str(error) if expected else f"{type(error).__name__}: {error}"
 
     def _compared(self, call):
-        compiled = compile_(call.module, self.backend)
-        losses = [call.again(each) for each in (call.module, compiled)]
+        both = call.module, compile_(call.module, self.backend)
+        with put_back(call.module):
+            losses = [call.again(each) for each in both]
         names = [[*map(name_of, reachable([loss.grad_fn]))] for loss in losses]
         if self.backend != "eager" and names[0] == names[1]:
             raise ValueError(f"torch.compile left {type(call.module).__name__} to eager code")
@@ -113,15 +115,29 @@ class CompiledRun(Interception):
         return replace(found, cause=cause, rows=[*rows, *found.rows])
 
     def _judged(self, call):
-        def both(module, dtype=None):
-            each = module, compile_(module, self.backend)
-            return tuple(partial(call.again, function, dtype) for function in each)
+        compiled = compile_(call.module, self.backend)
 
-        def copied():
-            double = copy.deepcopy(call.module).double()
-            return double, both(double, torch.float64)
+        def pair():
+            return tuple(call.gradients(call.module, each) for each in (call.module, compiled))
 
-        return judged(Runs(call.module, both(call.module), copied))
+        def nearby():
+            with moved(call.module):
+                return pair()
+
+        once, again = pair(), pair()
+        exact, trouble = self._in_float64(call)
+        return judged(once, again, exact, trouble, nearby)
+
+    def _in_float64(self, call):
+        """The gradients of a copy of the module in float64, or None and why there are none."""
+        if {p.dtype for p in call.module.parameters()} <= {torch.float64, torch.complex128}:
+            return None, "float64 is what the model computes with"
+        try:
+            module = copy.deepcopy(call.module).double()
+            both = module, compile_(module, self.backend)
+            return tuple(call.gradients(module, each, torch.float64) for each in both), ""
+        except Exception as error:  # an operation that has no float64, or what cannot be copied
+            return None, f"the model does not run in float64: {first_line(error)}"
 
 
 class ModelCall:
@@ -149,19 +165,70 @@ class ModelCall:
         by_id = {id(tensor): gradient for tensor, gradient in zip(needed, found, strict=True)}
         self._gradients = [by_id.get(id(tensor)) for tensor in results]
 
-    def again(self, module: Callable, dtype: torch.dtype | None = None) -> torch.Tensor:
+    def again(self, function: Callable, dtype: torch.dtype | None = None) -> torch.Tensor:
         """A loss whose gradient at the result of this call is the one that was kept."""
         args, kwargs = tree_map(partial(_copy, dtype=dtype), self._given)
         with ExitStack() as contexts:
             for device, narrow in self._autocast.items():
                 contexts.enter_context(torch.autocast(device, narrow))
-            results = tensors_in(module(*args, **kwargs))
+            results = tensors_in(function(*args, **kwargs))
         pairs = zip(results, self._gradients, strict=True)
-        loss = sum((result * g.detach()).sum() for result, g in pairs if g is not None)
-        parameters = [p for p in self.module.parameters() if p.requires_grad]
-        leaves = {id(leaf_of(node)) for node in reachable([loss.grad_fn])}
-        # Compiled code may lose the whole graph: then each gradient is 0.
-        return loss if leaves & {*map(id, parameters)} else loss + 0 * parameters[0].sum()
+        return sum((result * g.detach()).sum() for result, g in pairs if g is not None)
+
+    def gradients(
+        self, module: nn.Module, function: Callable, dtype: torch.dtype | None = None
+    ) -> Gradients:
+        """The gradients of the parameters of a module, which `function` calls, as they arrive."""
+        named = {name: p for name, p in module.named_parameters() if p.requires_grad}
+        arrived: dict[str, torch.Tensor | None] = {}
+
+        def keeping(name):
+            return lambda gradient: arrived.update({name: gradient.to_dense()})
+
+        with put_back(module), ExitStack() as undo:
+            loss = self.again(function, dtype)
+            for name, parameter in named.items():
+                undo.callback(parameter.register_hook(keeping(name)).remove)
+            if loss.requires_grad:  # compiled code may lose the whole graph
+                torch.autograd.grad(loss, [*named.values()], allow_unused=True)
+        return arrived | dict.fromkeys(named.keys() - arrived.keys())
+
+
+@contextmanager
+def put_back(module: nn.Module) -> Iterator[None]:
+    """Put back parameters, buffers, attributes of modules, and random numbers.
+
+    >>> norm = nn.BatchNorm1d(2)
+    >>> with put_back(norm): drawn = norm(torch.randn(4, 2))
+    >>> norm.running_mean.tolist(), torch.equal(norm(torch.randn(4, 2)), drawn)
+    ([0.0, 0.0], True)
+    """
+    held = [d for part in module.modules() for d in (vars(part), part._parameters, part._buffers)]
+    dicts = [(each, dict(each)) for each in held]
+    tensors = [*module.parameters(), *module.buffers()]
+    numbers = [(tensor, tensor.detach().clone()) for tensor in tensors]
+    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []
+    with torch.random.fork_rng(devices):
+        try:
+            yield
+        finally:
+            for each, before in dicts:
+                if {k: id(v) for k, v in each.items()} != {k: id(v) for k, v in before.items()}:
+                    each.clear()
+                    each.update(before)
+            for tensor, before in numbers:
+                tensor.data.copy_(before)  # .data: autograd need not know of it
+
+
+@contextmanager
+def moved(module: nn.Module) -> Iterator[None]:
+    """Move each parameter by about a hundredth for this while, and so off kinks and ties."""
+    with put_back(module):
+        draw = torch.Generator().manual_seed(0)
+        for p in module.parameters():
+            noise = torch.randn(p.shape, generator=draw).to(p)
+            p.data += 0.01 * p.data.abs().mean().clamp(min=0.01) * noise
+        yield
 
 
 def _copy(value, dtype=None):

@@ -43,10 +43,10 @@ def trained_by(
     >>> trained_by(layer.parameters()).model is layer
     True
     """
-    known = {id(leaf) for leaf in leaves}
+    known = {id(leaf): place for place, leaf in enumerate(leaves)}
     optimizers, modules, scalers = living(Optimizer, nn.Module, torch.amp.GradScaler)
     optimizers = optimizers if optimizer is None else [optimizer]
-    used = [o for o in optimizers if known.intersection(map(id, parameters_of(o)))]
+    used = [o for o in optimizers if not known.keys().isdisjoint(map(id, parameters_of(o)))]
     others = [parameters_of(o) for o in optimizers if o not in used]
     if model is None:
         held = {id(p) for o in optimizers for p in parameters_of(o)}
@@ -98,7 +98,10 @@ def scale_of(parameters: Iterable[torch.Tensor]) -> float:
 
 
 def _outermost(modules, known):
-    """Those that are part of no other and hold parameters that are known, the largest first."""
+    """Those that are part of no other and hold known parameters, the largest first.
+
+    Of equals, the one whose parameters come first: the order of `modules` is by chance.
+    """
     parts, tops = set(), []
     for module in modules:
         with suppress(Exception):
@@ -106,13 +109,13 @@ def _outermost(modules, known):
     for module in modules:
         with suppress(Exception):
             mine = {id(p) for p in parameters_in(module)}
-            if id(module) not in parts and known & mine:
+            if id(module) not in parts and known.keys() & mine:
                 tops.append((module, mine))
-    tops.sort(key=lambda pair: -len(pair[1]))
-    found = []
+    tops.sort(key=lambda pair: (-len(pair[1]), min(known[i] for i in known.keys() & pair[1])))
+    found, left = [], set(known)
     for module, mine in tops:
-        if known & mine:
-            known = known - mine
+        if left & mine:
+            left -= mine
             found.append(module)
     return found
 

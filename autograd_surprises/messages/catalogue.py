@@ -1,8 +1,6 @@
 """All messages and questions, read from the TOML files, their index, and the search for one."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import fields
 from functools import cache
 from itertools import starmap
 from typing import TypeVar
@@ -20,19 +18,6 @@ MESSAGE_FILES = (
     "training_steps.toml",
     "under_transforms.toml",
 )
-# For each type of a field: what TOML has to hold, in words and as a type, and the conversion.
-CONVERSIONS = {
-    str: ("a string", str, str),
-    int: ("a number", int, int),
-    bool: ("true or false", bool, bool),
-    tuple[str, ...]: ("an array of strings", list, tuple),
-    Mapping[str, str]: ("a table of strings", dict, dict),
-    tuple[Cause, ...]: (
-        "a table of strings",
-        dict,
-        lambda table: tuple(starmap(Cause, table.items())),
-    ),
-}
 Entry = TypeVar("Entry", Message, Question)
 
 
@@ -112,19 +97,10 @@ def _entries(kind: type[Entry], file: str) -> list[Entry]:
 
 
 def _entry(kind, id, table, where):
-    """The entry of a table; raises ValueError for a key or a value that does not belong there."""
-    types = {field.name: field.type for field in fields(kind) if field.name != "id"}
-    values = {}
-    for key, value in table.items():
-        if key not in types:
-            raise ValueError(f"{where}: the key {key} is none of {', '.join(types)}")
-        name, type_in_toml, convert = CONVERSIONS[types[key]]
-        inside = value.values() if isinstance(value, dict) else value
-        inside = inside if isinstance(value, (dict, list)) else ()
-        if not isinstance(value, type_in_toml) or not all(isinstance(i, str) for i in inside):
-            raise ValueError(f"{where}: {key} has to be {name}")
-        values[key] = convert(value)
+    causes = {"also", "causes"} & table.keys()
+    values = {key: tuple(v) if isinstance(v, list) else v for key, v in table.items()}
+    values |= {key: tuple(starmap(Cause, table[key].items())) for key in causes}
     try:
         return kind(id, **values)
-    except TypeError as error:  # a key is missing
+    except TypeError as error:  # a key is missing, or is none
         raise ValueError(f"{where}: {error}") from None

@@ -5,12 +5,10 @@ in one call. `slope_and_limit` looks beyond x: where the value jumps it still fi
 slope on either side, and the limit. It takes twelve values for one number and side.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from math import copysign, inf, isfinite, nan
 
 import torch
-
-from autograd_surprises.numerics.searches import run
 
 FARTHER = 16  # a slope counts only if a step so many times as long finds the same
 STEPS = 1e-6 * torch.tensor([-1, 1, -FARTHER, FARTHER], dtype=torch.float64)
@@ -28,21 +26,21 @@ def one_sided_slopes(
     >>> one_sided_slopes(torch.abs, torch.zeros(1).double(), 1.0)
     (tensor([-1.], dtype=torch.float64), tensor([1.], dtype=torch.float64))
     """
-    _, left, right = run(slope_search(x, width), lambda x, _: [value(x)])
+    _, left, right = rows_and_slopes(lambda points: [value(points)], x, width)
     return left, right
 
 
-def slope_search(
-    x: torch.Tensor, width: float | torch.Tensor, rows: int = 1, along: int | None = None
-) -> Generator:
-    """So many rows of numbers at x, and `one_sided_slopes` of the first, as a search.
+def rows_and_slopes(
+    rows: Callable, x: torch.Tensor, width: float | torch.Tensor, along: int | None = None
+) -> tuple[list[torch.Tensor], torch.Tensor, torch.Tensor]:
+    """All rows of numbers at x, and `one_sided_slopes` of the first.
 
     The first `along` points, or all, are in order: they tell which slopes are usual.
     """
     beside = x + STEPS[:, None] * width
-    numbers = yield torch.cat([x, beside.flatten()]), rows
+    numbers = rows(torch.cat([x, beside.flatten()]))
     y_beside = numbers[0][len(x) :].view_as(beside)
-    numbers = [row[: len(x)] for row in numbers[:rows]]
+    numbers = [row[: len(x)] for row in numbers]
     y = numbers[0]
     usual = (y[:along].diff() / x[:along].diff()).abs()
     usual = usual.masked_fill(usual == torch.inf, torch.nan).nanmedian().nan_to_num(0)

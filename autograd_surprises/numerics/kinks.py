@@ -4,12 +4,11 @@
 """
 
 import math
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Iterable
 
 import torch
 
-from autograd_surprises.numerics.differences import slope_search
-from autograd_surprises.numerics.searches import run, together
+from autograd_surprises.numerics.differences import rows_and_slopes
 
 CUTS = 16  # each interval is cut in 16, and then again and again
 POINTS = 4096  # few intervals are cut in more, as many as make so many points
@@ -24,21 +23,9 @@ def find_jumps(value: Callable, x: torch.Tensor) -> torch.Tensor:
     >>> find_jumps(torch.ceil, torch.tensor([0.5, 1.5]).double())
     tensor([1.0000, 1.0000], dtype=torch.float64)
     """
-    (jumps,) = run(jump_search(x), lambda x, _: [value(x)])
-    return jumps
-
-
-def jump_search(x: torch.Tensor, rows: int = 1) -> Generator:
-    """`find_jumps` of each of so many rows of numbers, as a search."""
-    cuts = _evenly(x[:-1, None], x[1:, None], CUTS)
-    numbers = yield cuts.flatten(), rows
     tiny = TINY * (x[-1] - x[0]).item()
-    searches = [_narrow(cuts, numbers[row].view_as(cuts), row, tiny) for row in range(rows)]
-    return (yield from together(*searches))
-
-
-def _narrow(cuts, y, row, tiny):
-    """A search for the jumps of this row, which has the numbers y at these cuts of intervals."""
+    cuts = _evenly(x[:-1, None], x[1:, None], CUTS)
+    y = value(cuts.flatten()).view_as(cuts)
     change = (y[:, -1] - y[:, 0]).abs().nan_to_num(0, posinf=0)
     biggest, where = _biggest_changes(y)
     keep = biggest > change * SMOOTH_SHARE
@@ -52,7 +39,7 @@ def _narrow(cuts, y, row, tiny):
         if _done(left, right, tiny):
             return torch.cat([left, right])
         cuts = _cut(left, right, tiny)
-        y = (yield cuts.flatten(), row + 1)[row].view_as(cuts)
+        y = value(cuts.flatten()).view_as(cuts)
         change = biggest[kept].nan_to_num(posinf=0)
         biggest, where = _biggest_changes(y)
         keep = biggest > change * 0.45 + rounding  # a tie may split a jump into two halves
@@ -106,18 +93,12 @@ def find_kinks(value: Callable, x: torch.Tensor) -> torch.Tensor:
     tensor([0.5000], dtype=torch.float64)
     """
     size = (x[-1] - x[0]).item()
-    return run(_find_kinks(x, size), lambda x, _: [value(x)])
+    (y,), left, right = rows_and_slopes(lambda points: [value(points)], x, size)
+    return _kinks_between(value, x, y, left, right, size)
 
 
-def _find_kinks(x, size):
-    (y,), left, right = yield from slope_search(x, size)
-    return (yield from kink_search(x, y, left, right, size))
-
-
-def kink_search(
-    x: torch.Tensor, y: torch.Tensor, left: torch.Tensor, right: torch.Tensor, size: float
-) -> Generator:
-    """`find_kinks` between x with these values and slopes, as a search.
+def _kinks_between(value, x, y, left, right, size):
+    """Those between x with these values and slopes.
 
     x may go through the interval, which has this size, several times.
     """
@@ -131,7 +112,7 @@ def kink_search(
     if not len(found):
         return kink[found]
     kink, start, y = kink[found], x[found], y[found]
-    gap = (yield kink, 1)[0] - (y + slope[found] * (kink - start))
+    gap = value(kink) - (y + slope[found] * (kink - start))
     # a smooth curve leaves the corner of its tangents by 1/8 of this
     sharp = gap.abs() < 1e-3 * (bend[found] * width[found]).abs()
     return torch.round(kink[sharp], decimals=9 - math.floor(math.log10(size)))
@@ -170,41 +151,30 @@ def measure_curve(
     >>> len(measure_curve(function, torch.tensor([-1.0, 0.5]).double())[0])
     5
     """
-    return run(_curve_search(grid, [0.0, *kinks]), function)
 
+    def value(points):
+        return function(points, 1)[0]
 
-def _curve_search(grid, given):
-    low, high = grid[0].item(), grid[-1].item()
-    width = high - low
-    x = _with_special(grid, given, low, high)
-    found, (kinks, measured) = yield from together(
-        _all_jumps(grid), _slopes_and_kinks(x, grid, width)
-    )
-    found = torch.cat([*found, kinks]).tolist()
-    if found:
-        known, x = x, _with_special(grid, given + found, low, high)
-        if len(x) > len(known):
-            measured = yield from slope_search(x, width, rows=2)
-    (y, grad), left, right = measured
-    return x, y, grad, left, right
+    def both(points):
+        return function(points, 2)
 
-
-def _slopes_and_kinks(x, grid, width):
+    low, high, special = grid[0].item(), grid[-1].item(), [0.0, *kinks]
+    x = _with_special(grid, special, low, high)
+    jumps = find_jumps(value, grid)
+    if len(jumps) > len(grid) / 4:  # so many that intervals may hide a second one
+        jumps = torch.cat([jumps, find_jumps(value, torch.cat([grid, jumps]).unique())])
+    bends = find_jumps(lambda points: both(points)[1], grid)
     # a kink on a point of the grid lies between two midpoints, and is found there
     midpoints = torch.cat([grid[:1], (grid[:-1] + grid[1:]) / 2, grid[-1:]])
-    points, n = torch.cat([x, midpoints]), len(x)
-    (y, grad), left, right = yield from slope_search(points, width, rows=2, along=n)
+    points, n, width = torch.cat([x, midpoints]), len(x), high - low
+    (y, grad), left, right = rows_and_slopes(both, points, width, along=n)
     between = torch.cat([torch.searchsorted(x, grid), torch.arange(n, len(points))])
-    kinks = yield from kink_search(*(part[between] for part in (points, y, left, right)), width)
-    return kinks, ((y[:n], grad[:n]), left[:n], right[:n])
-
-
-def _all_jumps(grid):
-    jumps, bends = yield from jump_search(grid, rows=2)
-    if len(jumps) > len(grid) / 4:  # so many that intervals may hide a second one
-        (more,) = yield from jump_search(torch.cat([grid, jumps]).unique())
-        jumps = torch.cat([jumps, more])
-    return jumps, bends
+    corners = _kinks_between(value, *(each[between] for each in (points, y, left, right)), width)
+    more = _with_special(grid, [*special, *torch.cat([jumps, bends, corners]).tolist()], low, high)
+    if len(more) == n:
+        return x, y[:n], grad[:n], left[:n], right[:n]
+    (y, grad), left, right = rows_and_slopes(both, more, width)
+    return more, y, grad, left, right
 
 
 def _with_special(grid, special, low, high):

@@ -107,17 +107,13 @@ class Recorder(TensorStates, TorchFunctionMode):
             self.ended = True
             self.__exit__()
 
-    def name_parts(self, module: nn.Module) -> None:
-        """Give the parts of a module their paths in it, also where they are called one by one."""
-        top = type(module).__name__
-        self._paths.update((part, path or top) for path, part in module.named_modules())
-
     def _path_of(self, module):
+        top = type(module).__name__
         with suppress(Exception):  # a module that cannot be hashed
             if not self._modules and module not in self._paths:
-                self.name_parts(module)
-            return self._paths.get(module, type(module).__name__)
-        return type(module).__name__
+                self._paths.update((part, path or top) for path, part in module.named_modules())
+            return self._paths.get(module, top)
+        return top
 
     def module_of(self, where: Where) -> nn.Module | None:
         """The module whose forward was running there; None if several have its path."""

@@ -1,4 +1,4 @@
-"""The report card: a row for each question, shown as text and as tiles."""
+"""The report card: a row for each question, shown as text and as HTML."""
 
 import html
 from collections import Counter
@@ -8,18 +8,14 @@ from autograd_surprises.show.colours import GREEN, GREY, OCHRE, RED
 from autograd_surprises.show.findings import Sentence, badge, finding_html, findings_text, grouped
 
 WRONG, REFUSED, WORKS = "silently wrong", "refused", "works"
-NOT_APPLICABLE, SKIPPED, NOT_ASKED = "not applicable", "skipped", "not asked"
+NOT_APPLICABLE, SKIPPED = "not applicable", "skipped"
 SHOWN = {
     WRONG: "SILENTLY WRONG",
     REFUSED: "REFUSED",
-    NOT_ASKED: "NOT ASKED",
     WORKS: WORKS,
     NOT_APPLICABLE: NOT_APPLICABLE,
 }
-# As many columns as fit; a paragraph of words where styles are lost.
-COLUMNS = "display:grid;grid-template-columns:repeat(auto-fill,minmax(12em,1fr));gap:4px"
-SIGNS = {WRONG: "✗", REFUSED: "✗", NOT_ASKED: "?", WORKS: "✓", NOT_APPLICABLE: "–"}
-COLOURS = {WRONG: RED, REFUSED: OCHRE, NOT_ASKED: GREY, WORKS: GREEN, NOT_APPLICABLE: GREY}
+COLOURS = {WRONG: RED, REFUSED: OCHRE, WORKS: GREEN, NOT_APPLICABLE: GREY}
 
 
 @dataclass(frozen=True)
@@ -27,7 +23,7 @@ class CardRow:
     """The answer to one question.
 
     name             of the question
-    status           works, refused, silently wrong, not applicable, skipped or not asked
+    status           works, refused, silently wrong, not applicable or skipped
     message          torch's first line if it refused, where it is wrong, why it does not apply
     yours, expected  numbers, if silently wrong
     remedy           what to change
@@ -42,7 +38,7 @@ class CardRow:
 
     @property
     def fine(self) -> bool:
-        return self.status not in (REFUSED, WRONG, NOT_ASKED)
+        return self.status not in (REFUSED, WRONG)
 
     def sentences(self) -> list[Sentence]:
         """What happened, and what to change."""
@@ -50,17 +46,10 @@ class CardRow:
         message = ": ".join(part for part in (self.message, numbers) if part)
         return [pair for pair in (("", message), ("what to change", self.remedy)) if pair[1]]
 
-    def tile(self) -> str:
-        """In HTML: its sign, its name and, unless it works, its status."""
-        sign, name = badge(SIGNS[self.status], COLOURS[self.status]), html.escape(self.name)
-        text = "" if self.status == WORKS else f" <small>{self.status}</small>"
-        style = f"border:1px solid {COLOURS[self.status]};border-radius:5px;padding-right:4px"
-        return f'<span style="display:flex;gap:6px;{style}">{sign} <span>{name}{text}</span></span>'
-
 
 @dataclass(frozen=True)
 class ReportCard:
-    """What one function supports. Shows itself: tiles in a notebook, text elsewhere.
+    """What one function supports. Shows itself: HTML in a notebook, text elsewhere.
 
     >>> card = ReportCard("f", (CardRow("slope", "works"), CardRow("vmap", "refused")))
     >>> print(card.passed, card["slope"].status, card.summary)
@@ -72,7 +61,7 @@ class ReportCard:
 
     @property
     def passed(self) -> bool:
-        """Is nothing refused, nothing silently wrong, and was there time for every question?"""
+        """Is nothing refused, and nothing silently wrong?"""
         return all(row.fine for row in self.rows)
 
     @property
@@ -80,9 +69,7 @@ class ReportCard:
         count = Counter(row.status for row in self.rows)
         asked = count[WORKS] + count[REFUSED] + count[WRONG]
         works = f"{count[WORKS]} of {asked} {'works' if count[WORKS] == 1 else 'work'}"
-        others = [
-            f"{count[s]} {s}" for s in (REFUSED, WRONG, NOT_APPLICABLE, NOT_ASKED) if count[s]
-        ]
+        others = [f"{count[s]} {s}" for s in (REFUSED, WRONG, NOT_APPLICABLE) if count[s]]
         text = f"report card of {self.name}: {', '.join([works, *others])}"
         skipped = [row.remedy for row in self.rows if row.status == SKIPPED]
         return f"{text}; {len(skipped)} skipped: {skipped[0]}" if skipped else text
@@ -93,17 +80,13 @@ class ReportCard:
                 return row
         raise KeyError(f"no row {name!r}, only {[row.name for row in self.rows]}")
 
-    @property
-    def asked(self) -> list[CardRow]:
-        """The rows that were not skipped, the worst first."""
-        asked = [row for row in self.rows if row.status != SKIPPED]
-        return sorted(asked, key=lambda row: list(SHOWN).index(row.status))
-
     def grouped(self) -> list[tuple[str, str, list[Sentence]]]:
         """(status, names, sentences) of what was asked, the worst first; the same message once."""
+        asked = [row for row in self.rows if row.status != SKIPPED]
+        asked.sort(key=lambda row: list(SHOWN).index(row.status))
         return [
             (rows[0].status, ", ".join(row.name for row in rows), rows[0].sentences())
-            for rows in grouped(self.asked, lambda row: (row.status, *row.sentences()))
+            for rows in grouped(asked, lambda row: (row.status, *row.sentences()))
         ]
 
     def __str__(self):
@@ -119,11 +102,8 @@ class ReportCard:
     __repr__ = __str__
 
     def _repr_html_(self):
-        text = html.escape(self.summary)
-        parts = [f"<p>{text}</p>", f'<div style="{COLUMNS};margin-bottom:1em">']
-        parts += [*(row.tile() for row in self.asked), "</div>"]
+        parts = [f"<p>{html.escape(self.summary)}</p>"]
         for status, names, sentences in self.grouped():
-            if sentences:  # the tiles say the rest
-                mark = badge(SHOWN[status], COLOURS[status])
-                parts.append(finding_html(mark, html.escape(names), sentences))
+            mark = badge(SHOWN[status], COLOURS[status])
+            parts.append(finding_html(mark, html.escape(names), sentences))
         return "\n".join(parts)

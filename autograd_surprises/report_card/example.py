@@ -6,8 +6,6 @@ from dataclasses import dataclass
 import torch
 from torch._ops import OpOverload, OpOverloadPacket
 
-COMPLEX = {torch.float64: torch.complex128, torch.float32: torch.complex64}
-
 
 @dataclass(frozen=True, eq=False)
 class Example:
@@ -15,9 +13,6 @@ class Example:
 
     `like`, if there is one, is a function of the same inputs that has the gradient which fn should
     have. Methods that call fn take another function in its place.
-
-    A complex tensor is asked about as two real ones: `given` has them, of shape (..., 2), and so
-    does what `apply` returns. A gradient by these is torch's of the complex tensor.
 
     >>> Example(torch.exp, (torch.zeros(1),)).gradients([torch.zeros(1)], torch.ones(1))
     (tensor([1.]),)
@@ -41,15 +36,11 @@ class Example:
     @property
     def given(self) -> list[torch.Tensor]:
         """Copies of the chosen inputs."""
-        return [as_real(self.inputs[place].detach().clone()) for place in self.chosen]
+        return [self.inputs[place].detach().clone() for place in self.chosen]
 
     @property
     def dtype(self) -> torch.dtype:
-        return as_real(self.inputs[self.chosen[0]]).dtype
-
-    @property
-    def is_complex(self) -> bool:
-        return any(isinstance(x, torch.Tensor) and x.is_complex() for x in self.inputs)
+        return self.inputs[self.chosen[0]].dtype
 
     @property
     def device(self) -> torch.device:
@@ -66,23 +57,19 @@ class Example:
 
     def apply(self, tensors, function: Callable | None = None, dtype=None) -> torch.Tensor:
         """fn of these tensors themselves."""
-        y = (function or self.fn)(*self.arguments(tensors, dtype))
-        return as_real(y) if isinstance(y, torch.Tensor) else y
+        return (function or self.fn)(*self.arguments(tensors, dtype))
 
     def arguments(self, tensors, dtype: torch.dtype | None = None) -> list:
         """These tensors among copies of the other inputs, which get their dtype or this one."""
         arguments = [self._beside(other, dtype or tensors[0].dtype) for other in self.inputs]
         for place, tensor in zip(self.chosen, tensors, strict=True):
-            complex_input = self.inputs[place].is_complex()
-            arguments[place] = torch.view_as_complex(tensor) if complex_input else tensor
+            arguments[place] = tensor
         return arguments
 
     def _beside(self, other, dtype):
         if not isinstance(other, torch.Tensor):
             return other
-        if as_real(other).dtype != self.dtype:
-            return other.detach().clone()
-        return other.detach().to(COMPLEX[dtype] if other.is_complex() else dtype, copy=True)
+        return other.detach().to(dtype if other.dtype == self.dtype else other.dtype, copy=True)
 
     def run(self, tensors, function: Callable | None = None):
         """The output, and the leaves that it can be differentiated by."""
@@ -141,12 +128,3 @@ def pattern(tensor: torch.Tensor) -> torch.Tensor:
     """
     numbers = (torch.arange(tensor.numel(), device=tensor.device) * 7 % 11 - 4.5) / 2
     return numbers.to(tensor.dtype).reshape(tensor.shape)
-
-
-def as_real(tensor: torch.Tensor) -> torch.Tensor:
-    """The same numbers; complex ones as pairs of real ones, of shape (..., 2).
-
-    >>> as_real(torch.tensor([1 - 2j]))
-    tensor([[ 1., -2.]])
-    """
-    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor

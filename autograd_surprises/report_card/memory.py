@@ -101,22 +101,9 @@ def kept_for_backward(subject: Subject) -> str:
     more = sum(sizes[storage] for storage in more) / sum(tensor.numel() for tensor in tensors)
     parts = ["the input"] if any(_storage(tensor) in sizes for tensor in inputs) else []
     parts += ["the output"] if _storage(y) in sizes and not any(y is x for x in inputs) else []
-    alive = bool(parts)
     unit = "byte" if more < 1.01 else "bytes"
     parts += [f"{few_digits(more, 3)} {unit} more for each number"] * (more > 0)
-    text = f"keeps {' and '.join(parts) or 'nothing'}"
-    return text if subject.grid is None else text + _advice(subject, alive, more)
-
-
-def _advice(subject, alive, more):
-    gradients = subject.gradient_on(subject.grid)
-    different = torch.round(gradients[gradients.isfinite()], decimals=6).unique().numel()
-    if different < 2:
-        return "; it needs nothing, the slope is the same everywhere" if alive or more else ""
-    if different == 2:
-        free = ", and the input costs nothing new where it lives anyway" if alive else ""
-        return f"; a bool mask of 1 byte would do{free}" if alive or more > 1.1 else ""
-    return "; the input alone would do" if more else ""
+    return f"keeps {' and '.join(parts) or 'nothing'}"
 
 
 def _storage(tensor):

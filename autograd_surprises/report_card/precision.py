@@ -3,7 +3,6 @@
 import torch
 
 from autograd_surprises.report_card.example import flat, pattern
-from autograd_surprises.report_card.sampling import is_narrow
 from autograd_surprises.report_card.subject import Subject
 from autograd_surprises.report_card.verdict import (
     NotApplicable,
@@ -31,8 +30,6 @@ def in_dtype(subject: Subject, dtype: torch.dtype) -> None:
 
     >>> in_dtype(Subject(torch.exp, (torch.ones(2),)), torch.float16)
     """
-    if dtype.itemsize < 4:
-        _require_real(subject)
     tensors = subject.tensors(dtype)
     y = subject.call(tensors).detach()
     grads = flat(subject.gradients(tensors))
@@ -60,7 +57,6 @@ def _require_gradient_wherever_value(subject, dtype):
 
 def autocast(subject: Subject) -> None:
     """Under torch.autocast to bfloat16: with a leaf, and with what a matmul made of it."""
-    _require_real(subject)
     tensors = subject.tensors(torch.float32)
     subject.require_float64()
     for matmul in (False, True):
@@ -129,17 +125,11 @@ def infinite_input(subject: Subject) -> str:
     return "; ".join(f"{x[i]:g} becomes {y[i]:g}" for i in changed.nonzero().flatten())
 
 
-def _require_real(subject):
-    if subject.is_complex or subject.returns_complex:
-        raise NotApplicable("torch computes with complex numbers of 32 or 64 bits for each part")
-
-
 def _require_wide(subject):
     if subject.grid is None:
-        raise NotApplicable("fn is not elementwise: an extreme number would reach the others")
-    if is_narrow(subject.grid):
-        ends = f"{subject.grid[0]:g} to {subject.grid[-1]:g}"
-        raise NotApplicable(f"fn refuses what lies outside of the example, {ends}")
+        raise NotApplicable(
+            "fn is not elementwise from -12 to 12: an extreme number would reach the others"
+        )
     subject.require_float64()
 
 

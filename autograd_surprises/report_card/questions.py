@@ -5,7 +5,6 @@ what torch raises. Each runs alone.
 """
 
 import logging
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,13 +19,11 @@ from autograd_surprises.report_card import (
     operators,
     precision,
     second_order,
-    shapes,
     slopes,
     transforms,
 )
 from autograd_surprises.report_card.card import (
     NOT_APPLICABLE,
-    NOT_ASKED,
     REFUSED,
     SKIPPED,
     WORKS,
@@ -62,9 +59,9 @@ ALWAYS = {
     "float16": partial(precision.in_dtype, dtype=torch.float16),
     "large x": precision.large_input,
     "inf, NaN and -0": precision.infinite_input,
-    "empty": shapes.empty,
-    "0-d": shapes.zero_dimensional,
-    "non-contiguous": shapes.non_contiguous,
+    "empty": first_order.empty,
+    "0-d": first_order.zero_dimensional,
+    "non-contiguous": first_order.non_contiguous,
     "memory": memory.kept_for_backward,
 }
 COMPILED = {
@@ -81,24 +78,19 @@ def report_card(
     *inputs: object,
     like: Callable[..., torch.Tensor] | None = None,
     compile: bool = False,
-    seconds: float = 120.0,
 ) -> ReportCard:
     """What a function with a gradient supports, and where it is silently wrong.
 
-    `inputs` are an example; the floating-point or complex tensors that require a gradient are
-    differentiated, or all of them if none does. The gradient should be that of `like`, a function
-    of the same inputs, or the slope of fn by finite differences. `compile` asks about
-    torch.compile too, which takes longer. After `seconds`, no further question is asked. An
-    operator of torch.library is also given to torch's opcheck; a complex number counts as two real
-    ones. Raises TypeError or ValueError if fn does not turn the example into one tensor of real or
-    complex numbers.
+    `inputs` are an example; the floating-point tensors that require a gradient are differentiated,
+    or all of them if none does. The gradient should be that of `like`, a function of the same
+    inputs, or the slope of fn by finite differences. `compile` asks about torch.compile too, which
+    takes longer. An operator of torch.library is also given to torch's opcheck. Raises TypeError or
+    ValueError if fn does not turn the example into one tensor of real numbers.
 
     >>> card = report_card(torch.relu, torch.tensor([-1.0, 2.0]))
     >>> card.passed, card["vmap"].status
     (True, 'works')
     """
-    end = time.monotonic() + seconds
-    late = f"pass more than seconds={seconds:g}, or a smaller example"
     devices = [given.device for given in inputs if isinstance(given, torch.Tensor)]
     with isolated(devices[0] if devices else torch.device("cpu")):
         subject = subject_of(fn, inputs, like)
@@ -109,8 +101,6 @@ def report_card(
             row = CardRow(name, SKIPPED, remedy="pass compile=True")
         elif rows and rows[0].status == REFUSED:
             row = CardRow(name, NOT_APPLICABLE, f"not asked: see {FIRST!r}")
-        elif time.monotonic() >= end:
-            row = CardRow(name, NOT_ASKED, "the time is up", remedy=late)
         else:
             row = ask(subject, name, check)
         rows.append(row)

@@ -26,11 +26,13 @@ class Samples:
 
 
 def elementwise_grid(example: Example) -> torch.Tensor | None:
-    """From -12 to 12 and over the example, or only over the example if fn refuses that.
+    """From -12 to 12 and over the example, densely from -3 to 3, where most kinks are.
 
-    Densely from -3 to 3, where most kinks are.
+    None if fn is not elementwise, refuses some of that, or has more than one input to
+    differentiate.
 
-    None if fn is not elementwise, or has more than one input to differentiate.
+    >>> elementwise_grid(Example(lambda x: x.cumsum(0), (torch.randn(3),))) is None
+    True
     """
     if len(example.chosen) > 1:
         return None
@@ -39,12 +41,8 @@ def elementwise_grid(example: Example) -> torch.Tensor | None:
     dense = _evenly(max(min(low, -WIDE), -FAR), min(max(high, WIDE), FAR), 401)
     beyond = _evenly(-BEYOND, BEYOND, 193)
     outside = (beyond < dense[0]) | (beyond > dense[-1])
-    inset = 2e-4 + 1e-3 * (high - low)  # finite differences take a step to both sides
-    narrow = _evenly(low + inset, high - inset, 401)
-    for grid in (torch.cat([dense, beyond[outside]]).sort().values, narrow):
-        if grid[0] < grid[-1] and _is_elementwise(example, grid):
-            return grid
-    return None
+    grid = torch.cat([dense, beyond[outside]]).sort().values
+    return grid if _is_elementwise(example, grid) else None
 
 
 def _evenly(start, stop, count):
@@ -63,15 +61,6 @@ def _is_elementwise(example, grid):
         return False
 
 
-def is_narrow(grid: torch.Tensor) -> bool:
-    """Did fn refuse numbers outside of the example's?
-
-    >>> is_narrow(torch.tensor([-3.0, 3.0])), is_narrow(torch.tensor([0.0, 1.0]))
-    (False, True)
-    """
-    return bool(grid[0] > -WIDE or grid[-1] < WIDE)
-
-
 def find_samples(example: Example, grid: torch.Tensor) -> Samples:
     """Look for kinks on the grid, and for numbers away from them."""
     jumps, others = [], []
@@ -85,11 +74,9 @@ def find_samples(example: Example, grid: torch.Tensor) -> Samples:
     halves = torch.arange(first, last + 1, dtype=torch.float64) / 2
     kinks = torch.cat([found, halves]).unique()
     given = example.given[0].double().flatten().cpu()
-    if is_narrow(grid):
-        given = given[(given >= grid[0]) & (given <= grid[-1])]
     ordinary = torch.cat([grid, given])
     ordinary = ordinary[~torch.isin(ordinary, kinks)]
-    return Samples(kinks, ordinary, jumps[0], _quiet(example, grid, found))
+    return Samples(kinks, ordinary, jumps[0], _quiet(example, found))
 
 
 def _to_round_numbers(x):
@@ -98,12 +85,9 @@ def _to_round_numbers(x):
     return torch.where((round_number - x).abs() <= 4e-16 * x.abs(), round_number, x)
 
 
-def _quiet(example, grid, kinks):
-    low, high = (grid[0], grid[-1]) if is_narrow(grid) else (-WIDE, WIDE)
-    # from -3 to 3 these are 64 to each unit, round numbers among them
-    evenly = _evenly(low, high, 385)
+def _quiet(example, kinks):
+    evenly = _evenly(-WIDE, WIDE, 385)  # 64 to each unit, round numbers among them
     candidates = evenly.bfloat16().double().unique()
-    candidates = candidates[(candidates >= low) & (candidates <= high)]
     finite = example.value_on(candidates).isfinite() & example.gradient_on(candidates).isfinite()
     candidates = candidates[finite] if finite.any() else evenly
     kinks = torch.cat([kinks, torch.zeros(1, dtype=torch.float64)])

@@ -15,7 +15,6 @@ from autograd_surprises.report_card.sampling import (
     Samples,
     elementwise_grid,
     find_samples,
-    is_narrow,
 )
 from autograd_surprises.report_card.verdict import NotApplicable
 from autograd_surprises.show.findings import first_line
@@ -51,9 +50,8 @@ class Subject(Example):
         return [tensor.to(dtype or self.dtype, copy=True) for tensor in chosen]
 
     def outer(self, dtype: torch.dtype) -> torch.Tensor:
-        """Ordinary numbers to ask an elementwise fn about: 0 to 100, if it takes them."""
-        numbers = [] if is_narrow(self.grid) else OUTER
-        return torch.tensor(numbers, dtype=dtype, device=self.device)
+        """Ordinary numbers to ask an elementwise fn about: 0 to 100."""
+        return torch.tensor(OUTER, dtype=dtype, device=self.device)
 
     def doubles(self) -> list[torch.Tensor]:
         """These in float64, which finite differences need."""
@@ -80,10 +78,6 @@ class Subject(Example):
         return True
 
     @cached_property
-    def returns_complex(self) -> bool:
-        return self.fn(*self.arguments(self.given)).is_complex()
-
-    @cached_property
     def slopes_of_gradient(self) -> tuple[torch.Tensor, torch.Tensor]:
         """By finite differences, to the left and to the right: a row for each number of doubles().
 
@@ -104,7 +98,7 @@ class Subject(Example):
         """The words for each number of the output y."""
         if self.grid is not None:
             return self.at(tensors)
-        return lambda index: _number_of("output", y, index, self.returns_complex)
+        return lambda index: f"at output{_coordinates(y, index)}"
 
     def _place(self, tensors, index):
         if self.grid is not None:
@@ -112,17 +106,9 @@ class Subject(Example):
             return f"at x = {exact_digits(x.item(), x.dtype)}"
         for name, tensor in zip(self.chosen, tensors, strict=True):
             if index < tensor.numel():
-                return _number_of(f"input {name}", tensor, index, self.inputs[name].is_complex())
+                return f"at input {name}{_coordinates(tensor, index)}"
             index -= tensor.numel()
         raise IndexError(index)
-
-
-def _number_of(name, tensor, index, pairs):
-    """Where this number is; in pairs, it is a part of a complex one."""
-    if not pairs:
-        return f"at {name}{_coordinates(tensor, index)}"
-    part = ("real", "imaginary")[index % 2]
-    return f"at the {part} part of {name}{_coordinates(tensor[..., 0], index // 2)}"
 
 
 def _coordinates(tensor, index):
@@ -185,14 +171,14 @@ def _chosen(inputs):
     floating = [
         place
         for place, tensor in enumerate(inputs)
-        if isinstance(tensor, torch.Tensor) and (tensor.is_floating_point() or tensor.is_complex())
+        if isinstance(tensor, torch.Tensor) and tensor.is_floating_point()
     ]
     if not floating:
         given = ", ".join(
             str(i.dtype) if isinstance(i, torch.Tensor) else type(i).__name__ for i in inputs
         )
         raise TypeError(
-            "fn needs at least one floating-point or complex tensor to differentiate, got "
+            "fn needs at least one floating-point tensor to differentiate, got "
             f"{given or 'no inputs'}: pass an example, such as torch.linspace(-2, 2, 9)"
         )
     chosen = tuple(p for p in floating if inputs[p].requires_grad) or tuple(floating)
@@ -222,7 +208,7 @@ def _first_call(subject, function, name):
         raise TypeError(f"{name} needs to return a tensor, got {type(y).__name__}")
     if not y.is_floating_point():
         raise TypeError(
-            f"{name} needs to return a floating-point or complex tensor, got {y.dtype}: only those "
-            "have gradients"
+            f"{name} needs to return a floating-point tensor, got {y.dtype}: complex numbers are "
+            "not examined, and others have no gradient"
         )
     return y.detach()

@@ -16,10 +16,7 @@ from autograd_surprises.report_card.subject import Subject
 from autograd_surprises.report_card.verdict import NotApplicable, SilentlyWrong, require_equal
 from autograd_surprises.show.findings import first_line
 
-AGREE = (
-    "jvp multiplies by the Jacobian, backward by its transpose, which is the conjugate one for "
-    "complex numbers: make them agree"
-)
+AGREE = "jvp multiplies by the Jacobian, backward by its transpose: make them agree"
 NOT_HIDDEN = (
     "fn calls no Function with a jvp. Perhaps it writes under torch.no_grad(), which hides the "
     "write from backward, but not from forward mode: y.detach().copy_(value) hides it from both"

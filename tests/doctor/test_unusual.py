@@ -11,6 +11,7 @@ from test_left_behind import switches
 from torch import nn
 
 from autograd_surprises.doctor import explain, explain_error, trace
+from autograd_surprises.doctor.trained import trained_by
 
 ZEROS_AND_FOURS = torch.tensor([0.0, 4.0])
 
@@ -369,3 +370,12 @@ def test_a_leaf_made_of_a_tensors_numbers_leads_back_to_it():
         "detach",
         "stacked = torch.stack([weight, weight]).detach().requires_grad_()",
     )
+
+
+def test_modules_without_a_name_are_numbered_as_their_parameters_come():
+    """And not as they were made, or as a garbage collection has ordered them."""
+    parts = [nn.Linear(2, 2) for _ in range(2)]
+    first, second = parts[1].weight, parts[0].weight
+    model = trained_by([first, second]).model
+    names = {id(p): name for name, p in model.named_parameters()}
+    assert (names[id(first)], names[id(second)]) == ("Linear.weight", "Linear_2.weight")

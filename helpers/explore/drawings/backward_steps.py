@@ -63,7 +63,6 @@ class Way:
     value: torch.Tensor | None
     jacobian: torch.Tensor | None = None
     why_none: str = ""
-    formula: tuple[str, torch.Tensor] | None = None
     gradient: torch.Tensor | None = None
 
 
@@ -262,7 +261,7 @@ class BackwardSteps:
         )
         for way, gradient, local in found:
             if way is not None and gradient is not None:
-                way.gradient, (way.jacobian, way.why_none, way.formula) = gradient, local
+                way.gradient, (way.jacobian, way.why_none) = gradient, local
                 self.stops[way.lower].parts.append(gradient)
 
     def _set_turns(self, ran):

@@ -158,9 +158,6 @@ def _remarks(way, stop):
         rows, columns = way.jacobian.shape
         short = way.jacobian.numel() <= MOST_OF_J
         text = f"J = {numbers(way.jacobian)}" if short else f"J is {rows} × {columns}"
-        if way.formula is not None:
-            formula, matrix = way.formula
-            text = formula.format(numbers(matrix))
         return [f"@ J is a vector-Jacobian product: {text}"]
     return []
 

@@ -7,7 +7,7 @@ from autograd_surprises.report_card.card import COLOURS
 
 from .lab import wait_until
 
-NAMES = "one gradient per input", "grad_output untouched", "vmap(grad)", "memory", "0-d"
+NAMES = "one gradient per input", "grad_output untouched", "vmap(grad)", "memory"
 ROWS = zip(NAMES, COLOURS, strict=True)
 CARD = ReportCard("f", tuple(CardRow(*row, "what happened, in words") for row in ROWS))
 # The least contrast of a text with what is behind it, texts that do not fit, colours of badges.
@@ -33,7 +33,6 @@ SEEN = """() => {
     contrast: Math.min(...texts.map(contrast)),
     wide: texts.filter(node => node.getBoundingClientRect().right > right + 1)
       .map(node => node.innerText),
-    columns: getComputedStyle(output.querySelector('div')).gridTemplateColumns.split(' ').length,
     colours: new Set([...output.querySelectorAll('b')].map(colour)).size,
   };
 }"""
@@ -41,7 +40,7 @@ CHANGE = "theme => window.jupyterapp.commands.execute('apputils:change-theme', {
 IS_DARK = "document.body.dataset.jpThemeLight === 'false'"
 
 
-def test_tiles_are_readable_in_a_notebook_that_is_not_trusted(lab, open_notebook):
+def test_a_card_is_readable_in_a_notebook_that_is_not_trusted(lab, open_notebook):
     data = {"text/html": CARD._repr_html_(), "text/plain": str(CARD)}
     cell = nbformat.v4.new_code_cell(outputs=[nbformat.v4.new_output("display_data", data)])
     python = {"name": "python3", "display_name": "Python 3"}
@@ -53,9 +52,9 @@ def test_tiles_are_readable_in_a_notebook_that_is_not_trusted(lab, open_notebook
         for theme in ("Dark", "Light"):
             page.evaluate(CHANGE, f"JupyterLab {theme}")
             assert wait_until(lambda dark=theme == "Dark": page.evaluate(IS_DARK) == dark)
-            for width, columns in ((1300, 4), (800, 2), (600, 1)):  # the side bar takes 300
+            for width in 1300, 600:  # the side bar takes 300
                 page.set_viewport_size({"width": width, "height": 900})
-                assert wait_until(lambda n=columns: page.evaluate(SEEN)["columns"] == n)
+                page.wait_for_timeout(300)
                 seen = page.evaluate(SEEN)
                 assert seen["contrast"] >= 4.5, f"{theme}, {width} px wide"
                 assert seen["wide"] == [], f"{theme}, {width} px wide"
