@@ -1,6 +1,6 @@
-"""The pages of messages, questions and rules: their addresses stay, and their code was run."""
+"""Pages of messages, questions, rules and operations: addresses stay, and the code was run."""
 
-import ast
+import html
 import re
 import subprocess
 import sys
@@ -8,42 +8,42 @@ from pathlib import Path
 
 import pytest
 import torch
-from bs4 import BeautifulSoup
 from test_messages import IS_OLD, LATER
 
+from autograd_surprises.atlas import changes, versions
 from autograd_surprises.messages.catalogue import all_messages, all_questions, contains
 from autograd_surprises.symptoms.all_rules import all_rules
 from cases.rule_examples import Example, rule_examples, script_of
 from tools.printed_by_torch import output_of
-from tools.website import building, entry_pages
-from tools.website.links import page_files
+from tools.website import generated
+from tools.website.__main__ import sources
 
 IDS = Path(__file__).with_name("page_ids.txt").read_text("utf-8").split()
 
 
 @pytest.fixture(scope="module")
 def pages():
-    return {page.url: page for page in entry_pages.entry_pages()}
+    return generated.generated_pages()
 
 
 def test_an_address_that_was_there_stays():
-    """One that is gone stays in page_ids.txt, and gets a place in MOVED."""
-    now = entry_pages.entries_by_id()
-    assert [id for id in now if id not in IDS] == [], "run `make notebooks`"
-    assert [id for id in IDS if id not in now and id not in entry_pages.MOVED] == []
-    assert [new for new in entry_pages.MOVED.values() if new not in now] == []
+    """One that is gone would need a redirection, as the lines of the list have."""
+    assert sorted(generated.entries_by_id()) == sorted(IDS), "run `make notebooks`"
 
 
-def test_an_id_that_is_gone_leads_to_the_page_that_answers_instead(monkeypatch):
-    monkeypatch.setattr(entry_pages, "MOVED", {"old/one": "staircase"})
-    ((file, text),) = entry_pages.redirections().items()
-    page = BeautifulSoup(text, "html.parser")
-    assert (file, page.base["href"], page.a["href"]) == (
-        "m/old/one.html",
-        "../../",
-        "m/staircase.html",
-    )
-    assert page.find("meta", {"http-equiv": "refresh"})["content"] == "0; url=m/staircase.html"
+@pytest.mark.slow
+def test_each_entry_has_a_page_or_a_line_to_which_its_address_leads(pages, monkeypatch):
+    monkeypatch.setattr("tools.website.__main__.generated_pages", lambda: pages)
+    found = sources({})
+    lines = [id for id in IDS if f"m/{id}.md" not in found]
+    assert len(lines) >= 50 and all(generated.is_a_line(id) for id in lines)
+    for id in IDS:
+        if id in lines:
+            up = "../" * (1 + id.count("/"))
+            assert f"url={up}messages.html#{id}" in found[f"extra/m/{id}.html"]
+            assert f'<a id="{id}"></a>' in pages["messages"]
+        else:
+            assert f"](m/{id}.html)" in pages["messages"]
 
 
 @pytest.mark.slow
@@ -51,37 +51,21 @@ def test_the_page_of_a_message_shows_what_torch_prints_for_its_code(pages):
     for message in all_messages():
         if IS_OLD and message.id in LATER:
             continue
-        of_message, *_ = pages[f"m/{message.id}.html"].body.partition('<h2 id="rule">')
-        page = BeautifulSoup(of_message, "html.parser")
-        printed = [each.get_text() for each in page.find_all("pre", "output")]
+        own = pages[f"m/{message.id}"].partition("\n## What the doctor says")[0]
+        printed = re.findall(r"^````text\n(.*?)\n````", own, re.MULTILINE | re.DOTALL)
         assert len(printed) == len(message.examples) + bool(message.repaired)
         if message.repaired:
-            assert printed.pop() == output_of(message.repaired)
+            assert printed.pop() == output_of(message.repaired).rstrip("\n")
         for text in printed:
             assert any(contains(text, wording) for wording in message.wordings), message.id
-        assert message.fix.replace("`", "") in page.get_text()
-
-
-@pytest.mark.slow
-def test_the_code_of_a_page_can_be_pasted_as_it_is(pages):
-    for message in all_messages():
-        page = BeautifulSoup(pages[f"m/{message.id}.html"].body, "html.parser")
-        for code in page.select(".highlight"):
-            text = code.get_text()
-            made = set(re.findall(r"^(?:from .* )?import (\w+)|^(\w+) = ", text, re.MULTILINE))
-            made = {name for pair in made for name in pair}
-            names = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
-            used = names & {"torch", "nn", "Function", "x"}
-            assert used <= made, f"{message.id}: {used - made}"
+        assert "**What helps:**" in own or not message.fix
 
 
 @pytest.mark.slow
 def test_a_rule_and_a_question_have_a_page_that_says_what_they_say(pages):
-    assert all(f"m/{id}.html" in pages for id in all_rules())
-    rule = all_rules()["hook/zero"]
-    text = BeautifulSoup(pages["m/hook/zero.html"].body, "html.parser").get_text()
-    assert rule.sentence in text.replace("A hook", "a hook") and rule.fix in text
-    assert "detach() cuts the graph" in pages["m/grad-is-none.html"].body
+    rule, said = all_rules()["hook/zero"], pages["m/hook/zero"].replace("\\", "")
+    assert rule.sentence in said and rule.fix in said
+    assert "detach() cuts the graph" in pages["m/grad-is-none"].replace("\\", "")
 
 
 @pytest.mark.slow
@@ -89,39 +73,8 @@ def test_a_page_names_the_threads_in_which_it_was_asked(pages):
     asked = [entry for entry in (*all_messages(), *all_questions()) if entry.threads]
     assert len(asked) >= 50
     for entry in asked:
-        page = BeautifulSoup(pages[f"m/{entry.id}.html"].body, "html.parser")
-        named = [link.get_text() for link in page.select("a[href^='https://github.com/']")]
-        assert named == [*entry.threads]
-        assert all(re.fullmatch(r"[\w.-]+/[\w.-]+#\d+", thread) for thread in entry.threads)
-
-
-@pytest.mark.slow
-def test_links_lead_to_pages_and_start_at_the_folder_of_the_site(pages):
-    there = {*page_files().values()}
-    for page in pages.values():
-        soup = BeautifulSoup(page.html(before=None, after=None, published=""), "html.parser")
-        assert soup.base["href"] == "../" * page.url.count("/")
-        for link in soup.select("main a[href]"):
-            outside = re.fullmatch(r"https://github.com/[\w.-]+/[\w.-]+/issues/\d+", link["href"])
-            assert outside or link["href"].partition("#")[0] in there, page.url
-        assert soup.find("a", "skip")["href"] == f"{page.url}#main", "# alone leads to the base"
-        assert "PyTorch" in soup.title.string and soup.title.string.startswith(page.title)
-        assert soup.find("meta", property="og:title")["content"] == page.title
-        assert not soup.find("link", rel="canonical"), "nobody knows the address yet"
-
-
-@pytest.mark.slow
-def test_a_published_page_says_its_address(pages):
-    page, site = pages["m/staircase.html"], "https://a.github.io/b/"
-    soup = BeautifulSoup(page.html(before=None, after=None, published=site), "html.parser")
-    assert soup.find("link", rel="canonical")["href"] == f"{site}m/staircase.html"
-    assert soup.find("meta", property="og:url")["content"] == f"{site}m/staircase.html"
-    found = building.for_crawlers([page.url], site)
-    assert f"<loc>{site}m/staircase.html</loc>" in found["sitemap.xml"]
-    assert f"Sitemap: {site}sitemap.xml" in found["robots.txt"]
-    assert "sitemap.xml" not in building.for_crawlers([page.url], "")
-    missing = entry_pages.missing_page().html(before=None, after=None, published=site)
-    assert BeautifulSoup(missing, "html.parser").base["href"] == site, "at any depth"
+        links = re.findall(r"\[(.+)\]\(https://github.com/(.+)\)", pages[f"m/{entry.id}"])
+        assert links == [(name, name.replace("#", "/issues/")) for name in entry.threads]
 
 
 @pytest.mark.slow
@@ -130,8 +83,7 @@ def test_the_page_of_a_rule_shows_code_in_which_the_doctor_finds_it(pages):
     assert examples.keys() <= all_rules().keys() and len(examples) >= 50
     for id, (broken, cured) in examples.items():
         assert "cause: " in broken.printed != cured.printed, id
-        said = BeautifulSoup(pages[f"m/{id}.html"].body, "html.parser").get_text()
-        assert broken.printed in said and cured.printed in said
+        assert broken.printed in pages[f"m/{id}"] and cured.printed in pages[f"m/{id}"]
 
 
 @pytest.mark.slow
@@ -153,3 +105,16 @@ def test_a_patient_that_needs_more_than_torch_is_not_shown():
         return torch.ones(1)
 
     assert script_of(with_a_helper) == script_of(without_a_visit) == ""
+
+
+@pytest.mark.slow
+def test_each_change_is_on_the_page_of_its_operation(pages):
+    measured = versions()
+    for earlier, later in zip(measured, measured[1:], strict=False):
+        for change in changes(earlier, later):
+            name = change.expression.partition("(")[0]
+            row = [later, f"`{change.expression}`", change.points, change.what]
+            shown = html.unescape(pages[f"atlas/{name}"])
+            assert " | ".join([*row, change.before, change.after]) in shown
+            assert f"]({name}.html)" in pages["atlas/index"]
+    assert all(f"](torch-{version}.json)" in pages["atlas/index"] for version in measured)

@@ -44,6 +44,7 @@ def required(project, extras, environment):
     """What the project and these extras or groups ask for there, without an extra's own extras."""
     choices = {**project["optional-dependencies"], **GROUPS}
     lines = sum((choices[extra] for extra in extras), [])
+    lines = [line for line in lines if isinstance(line, str)]  # not a group that another includes
     wanted = map(Requirement, [*project["dependencies"], *lines])
     return [each for each in wanted if each.name != project["name"] and applies(each, environment)]
 
@@ -105,7 +106,7 @@ def check_constraints(text):
     """On every Python and system, exactly one pin for each package we ask for, within its range."""
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     for line in lines:
-        assert re.fullmatch(r"[a-z0-9-]+==[0-9.]+(post[0-9]+)?( ; .+)?", line), (
+        assert re.fullmatch(r"[a-z0-9-]+==[0-9.]+((post|b)[0-9]+)?( ; .+)?", line), (
             f"not an exact version: {line}"
         )
     pins = list(map(Requirement, lines))

@@ -13,7 +13,7 @@ GONE = [
     "benchmarks/classroom", "benchmarks/steps", "benchmarks/website", "of_other_ranks",
     "compare --record", "compare_runs", "ranks.py", "tools/library_", "docs/training_scripts",
     "traffic.py", "MiniSearch", "processes=True", "--processes", "explorer.fit(", "--html",
-    "plot_graph", "clip_gradient", "import compare",
+    "plot_graph", "clip_gradient", "import compare", "site_search", "find.js",
 ]  # fmt: skip
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "benchmarks/README.md"]
 OTHERS = [ROOT / "Makefile", ROOT / "pyproject.toml", ROOT / ".ci/run", *notebook_files()]

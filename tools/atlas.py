@@ -62,7 +62,7 @@ def page(atlases: list[Atlas]) -> str:
     parts = [
         OPENING.format(processor=newest.processor),
         CHANGES,
-        _table(("torch", "operation", "at", "what", "before", "since"), _changes(atlases)),
+        table(changed(atlases)),
         OPERATIONS.format(version=newest.version, count=len(operations)),
     ]
     for name, meaning in CLASSES.items():
@@ -72,18 +72,19 @@ def page(atlases: list[Atlas]) -> str:
         (_names(newest, name), ", ".join(each.classes), describe(each))
         for name, each in operations.items()
     ]
-    parts += ["", _table(("operation", "class", "gradient"), rows)]
+    parts += ["", table(rows, ("operation", "class", "gradient"))]
     rows = [
         (f"`{expression}`", inputs, describe_tie(each))
         for name, each in newest.ties.items()
         for expression, inputs in [name.split(" at ")]
     ]
-    ties = _table(("operation", "at", "gradient"), rows)
+    ties = table(rows, ("operation", "at", "gradient"))
     parts += [TIES.format(version=newest.version), ties]
     return "\n".join(parts)
 
 
-def _changes(atlases):
+def changed(atlases: list[Atlas]) -> list[tuple[str, ...]]:
+    """The rows of each difference between a version and the next, the latest first."""
     return [
         (new.version, f"`{each.expression}`", each.points, each.what, each.before, each.after)
         for old, new in reversed(list(itertools.pairwise(atlases)))
@@ -97,7 +98,8 @@ def _names(numbers, expression):
     return ", ".join(f"`{name}`" for name in (expression, *aliases))
 
 
-def _table(headings, rows):
+def table(rows, headings=("torch", "operation", "at", "what", "before", "since")) -> str:
+    """These rows, in Markdown."""
     lines = [headings, ["---"] * len(headings), *rows]
     cells = [[cell.replace("|", "\\|").replace("<", "&lt;") for cell in line] for line in lines]
     return "\n".join(f"| {' | '.join(line)} |" for line in cells) + "\n"

@@ -28,6 +28,7 @@ METADATA = {
 }
 INSTALL, SETUP = "install", "setup"  # the ids of the first two code cells
 IGNORED = "nbval-ignore-output"  # the tag of a cell whose output nbval does not compare
+NEEDS_A_KERNEL = "needs-a-kernel"  # the tag of a cell that a page of the site has no use for
 # What an author writes into a cell's metadata, each with a reason: its output varies between
 # versions or machines, so it gets that tag; its output stays open below a question.
 VARIES, UNFOLDED = "varies", "unfolded"
@@ -65,6 +66,13 @@ def headings(markdown):
     return [(len(marks), text.rstrip(" #")) for marks, text in found]
 
 
+def anchor_of(heading, path):
+    """As JupyterLab names it in a notebook, and GitHub in a Markdown file."""
+    if path.suffix == ".md":
+        heading = re.sub(r"[^\w\- ]", "", heading.lower())
+    return heading.replace(" ", "-")
+
+
 def sections(notebook):
     """[(heading, cells)] of each `##` section; the cells before the first have the heading ''."""
     found = [("", [])]
@@ -90,6 +98,17 @@ def is_folded(cell, part):
 
 def is_solution(cell):
     return "solution" in cell.metadata.get("tags", ())
+
+
+def is_shown(cell):
+    """Has a page without a kernel a use for it?"""
+    return cell.id != INSTALL and NEEDS_A_KERNEL not in cell.metadata.get("tags", ())
+
+
+def is_unanswered(cell):
+    """Is it a cell for the learner's answer? Then its output says that it is not done yet."""
+    texts = (output.get("data", {}).get("text/plain", "") for output in cell.outputs)
+    return "check(" in cell.source and any(text.startswith("…") for text in texts)
 
 
 def has_picture(cell):

@@ -127,8 +127,12 @@ class Question:
         return (self.asked,)
 
     @property
+    def wordings(self) -> tuple[str, ...]:
+        return (self.asked, *self.other_words)
+
+    @property
     def searched(self) -> str:
-        return "\n".join([self.asked, *self.other_words]).lower()
+        return "\n".join(self.wordings).lower()
 
     @property
     def meaning(self) -> str:

@@ -1,6 +1,6 @@
 """Find messages in a text that somebody pastes: a whole traceback, or a line of a log.
 
-The website searches in JavaScript with the same expressions. They avoid \\s, \\w and \\b, which
+The box on the website uses the same expressions in JavaScript. They avoid \\s, \\w and \\b, which
 match more characters in Python than in JavaScript. ^ and $ are the ends of a line.
 """
 

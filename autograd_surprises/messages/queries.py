@@ -1,6 +1,7 @@
 """The one search: in PyTorch's messages, plain questions, and the text of all lessons.
 
-The website searches in JavaScript by the same rules: tools/website/static/find.js.
+The box on the website finds the same messages, and other entries by plain words: see
+tools/website/static/box.js.
 """
 
 import math

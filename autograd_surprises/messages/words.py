@@ -1,7 +1,4 @@
-"""The words of a text, as the search compares them.
-
-The website does the same in JavaScript, with the tables of this module: static/find.js.
-"""
+"""The words of a text, as the search compares them."""
 
 import re
 from functools import cache

@@ -27,10 +27,10 @@ def whole_index() -> str:
         for entry in _listed(group):
             first, *others = entry.causes
             alone = not (first.what and others)  # then its link stands beside the text
-            texts = " · ".join(_markdown_texts(entry))
+            texts = " · ".join(markdown_texts(entry))
             lines.append(f"- {texts} {_link(first.address)}" if alone else f"- {texts}")
             below = others if alone else entry.causes
-            lines += [f"  - {_escaped(each.what)}: {_link(each.address)}" for each in below]
+            lines += [f"  - {escaped(each.what)}: {_link(each.address)}" for each in below]
     return "\n".join(lines[1:])
 
 
@@ -54,7 +54,7 @@ def answers(answer: Answer) -> str:
     The gradient is `None`: there is no `.grad` after `backward()`
     """
     found = [
-        f"[{_escaped(name_of(each))}]({each.address}): {_escaped(answer.excerpt(each))}"
+        f"[{escaped(name_of(each))}]({each.address}): {escaped(answer.excerpt(each))}"
         if isinstance(each, Section)
         else _answer(each)
         for each in answer.found
@@ -95,20 +95,22 @@ def _listed(group):
 
 
 def _answer(entry):
-    texts = "  \n".join(_markdown_texts(entry))
-    lines = [f"**{label}:** {_escaped(text)}" for label, text in explanation(entry)]
+    texts = "  \n".join(markdown_texts(entry))
+    lines = [f"**{label}:** {escaped(text)}" for label, text in explanation(entry)]
     lines += [
-        f"{f'{_escaped(cause.what)}:' if cause.what else f'**{SECTION}:**'} {_link(cause.address)}"
+        f"{f'{escaped(cause.what)}:' if cause.what else f'**{SECTION}:**'} {_link(cause.address)}"
         for cause in entry.causes
     ]
     return "\n".join([texts, "", *(f"- {line}" for line in lines)])
 
 
-def _markdown_texts(entry):
+def markdown_texts(entry: Message | Question) -> list[str]:
+    """What PyTorch prints, as code, or the question."""
     return [*map(_code, entry.texts)] if isinstance(entry, Message) else [*entry.texts]
 
 
-def _escaped(text):
+def escaped(text: str) -> str:
+    """A text of which Markdown changes nothing."""
     return re.sub(r"([\\`*_\[\]<>#|~$])", r"\\\1", text)
 
 

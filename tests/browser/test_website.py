@@ -1,7 +1,8 @@
-"""The website, from disk and without network: pictures, questions, links and accessibility."""
+"""The website, from disk and without network: pictures, questions, box, links, accessibility."""
 
 import itertools
 import json
+import os
 import re
 from urllib.parse import unquote
 
@@ -9,12 +10,18 @@ import nbformat
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from bs4 import BeautifulSoup
+from pasted_texts import TWO, UNKNOWN, pasted, retyped
+from test_search import FOUND_FIRST, UNKNOWN_ERRORS
 
+from autograd_surprises.messages.catalogue import all_messages
+from autograd_surprises.messages.queries import find
 from lessons.asking.prediction import STORED
-from tools.website.building import build
-from tools.website.links import page_files
+from tools.website.__main__ import LARGEST, build
+from tools.website.sources import page_files
 
-PAGES = ["index.html", *page_files().values()]
+FILES = {f"{page}.html": path for path, page in page_files().items()}
+OTHERS = ("index", "messages", "search", "atlas/index", "atlas/torch.clamp", "m/overwritten")
+PAGES = [*FILES, *(f"{page}.html" for page in OTHERS), "m/hook/zero.html"]
 SEEN = "place => place.querySelector('canvas').toDataURL()"
 SAID = "place => place.lastElementChild.textContent"
 # Outputs of which a reader sees a part only, and pictures that are cut off though they would fit:
@@ -22,12 +29,12 @@ SAID = "place => place.lastElementChild.textContent"
 CUT_OFF = """() => {
   const wide = part => part.scrollWidth > part.clientWidth;
   const scrolls = part => getComputedStyle(part).overflowX === 'auto';
-  return [...document.querySelectorAll('pre.output')].filter(wide)
+  return [...document.querySelectorAll('.cell_output pre')].filter(wide)
     .concat([...document.querySelectorAll('.strokes')].filter(part => wide(part) && !scrolls(part)))
     .map(part => part.textContent);
 }"""
 # All controls of an explorer at their first or last value, moved as a reader would.
-UNFOLD = "() => document.querySelectorAll('main details').forEach(part => (part.open = true))"
+UNFOLD = "() => document.querySelectorAll('article details').forEach(part => (part.open = true))"
 MOVE = {"Home": (0, False), "End": (-1, True)}
 # [question, option, what is said] of each option of each question on the page
 ANSWERS = """() => [...document.querySelectorAll('.question input')].map(input => {
@@ -53,7 +60,7 @@ LEAVE_OUT = """before => {
     if (!named) prune(child, `${path} ${tag(child)}`);
   });
   document.querySelectorAll('details').forEach(details => (details.open = true));
-  prune(document.querySelector('main'), '');
+  prune(document.querySelector('article'), '');
   return [...seen];
 }"""
 
@@ -75,7 +82,7 @@ def site(shown, tmp_path_factory):
         path: {cell: tables["frozen"] for cell, tables in cells.items()}
         for path, cells in shown.items()
     }
-    build(folder, frozen)
+    assert build(folder, frozen) == 0, "Sphinx warns"
     return folder
 
 
@@ -104,8 +111,7 @@ def open_page(site, context):
 
     def open_page(name):
         page.goto((site / name).as_uri())
-        if page.locator("[data-frozen]").count():
-            page.locator("html[data-shown]").wait_for(state="attached")
+        page.locator("html[data-shown]").wait_for(state="attached")
         return page
 
     yield open_page
@@ -114,43 +120,21 @@ def open_page(site, context):
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_works_without_kernel_and_network(open_page, site, shown, seen, name):
-    page = open_page(name)
-    path = next((path for path, url in page_files().items() if url == name), None)
-    assert page.locator("main details[open]").count() == 0, "an answer is in sight"
+    page, path = open_page(name), FILES.get(name)
+    assert page.locator("article details[open]").count() == 0, "an answer is in sight"
     page.evaluate(UNFOLD)
-    for place in page.locator("[data-frozen]").all():
-        cell = place.get_attribute("data-frozen")
+    for place in page.locator(".explorer").all():
+        cell = place.get_attribute("id")
         of_pages = [shown[path]] if path else shown.values()  # the first page shows one of another
         check_explorer(place, next(cells[cell] for cells in of_pages if cell in cells))
     assert page.evaluate(ANSWERS) == (answers(path) if path in shown else [])
-    page.set_viewport_size({"width": 400, "height": 800})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    for width in (1400, 800, 390):
+        page.set_viewport_size({"width": width, "height": 844})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate(CUT_OFF) == []
     assert not [url for url in page.asked if not url.startswith((site.as_uri(), "data:"))]
     assert page.complaints == []
-    needing_a_kernel = page.locator(".needs-kernel").count()
-    assert page.locator(".needs-kernel a[href='index.html#kernel']").count() == needing_a_kernel
     assert list(barriers(page, seen)) == []
-
-
-@pytest.mark.parametrize("name", ["m/overwritten.html", "m/zero-factor/number.html"])
-def test_the_page_of_a_message_or_rule_is_accessible_and_leads_on(open_page, site, name):
-    page = open_page(name)
-    for width in (1300, 800, 390):
-        page.set_viewport_size({"width": width, "height": 844})
-        room = page.evaluate("[document.body.scrollWidth, document.body.clientWidth]")
-        assert room[0] <= room[1], width
-    page.get_by_role("combobox").fill("grad can be implicitly created only for scalar outputs")
-    page.get_by_role("option").first.click()
-    page.wait_for_url("**/m/vector-backward/several.html")
-    page.get_by_role("link", name="Skip to the content").press("Enter")
-    assert page.url == (site / "m/vector-backward/several.html").as_uri() + "#main"
-    page.get_by_role("link", name="02: A number needs no weight").first.click()
-    page.wait_for_url("**/02_backward_needs_a_gradient.html#A-number-needs-no-weight")
-    assert page.complaints == []
-    assert all(url.startswith(("file:", "data:")) for url in page.asked)
-    page = open_page(name)
-    assert list(barriers(page, [])) == []
 
 
 def check_explorer(place, tables):
@@ -193,32 +177,21 @@ def barriers(page, seen):
 
 
 @pytest.mark.parametrize("width, height", [(1300, 900), (400, 800)])
-def test_the_first_slider_is_on_the_first_screen(open_page, width, height):
+def test_the_box_comes_first_and_the_first_slider_on_the_first_screen(open_page, width, height):
     page = open_page("index.html")
     page.set_viewport_size({"width": width, "height": height})
-    # of a picture whose panels stand in a column, the first one
-    for part, share in (("input[type=range]", 1), ("canvas", 1 if width > 600 else 0.5)):
-        box = page.locator(f".explorer {part}").first.bounding_box()
-        assert box["y"] + share * box["height"] < height
+    box, slider = page.locator(".paste textarea"), page.locator("input[type=range]").first
+    assert box.bounding_box()["y"] < page.locator("h1").bounding_box()["y"]
+    assert slider.bounding_box()["y"] + slider.bounding_box()["height"] < height
+    assert width > 600 or slider.bounding_box()["height"] >= 44
 
 
 def test_an_answer_opens_the_picture_below_it(open_page):
     page = open_page("00_start_here.html")
-    picture = page.locator('[data-frozen="first-explorer"] canvas')
+    picture = page.locator("#first-explorer canvas")
     assert not picture.is_visible()
     page.locator(".question input").first.click()
     picture.wait_for(state="visible")
-
-
-def test_a_button_in_the_text_sets_the_picture_of_its_section(open_page):
-    page = open_page("02_backward_needs_a_gradient.html")
-    page.evaluate(UNFOLD)
-    place = page.locator('[data-frozen="two-outputs-explorer"]')
-    page.locator(".in-text", has_text="only y2").click()
-    assert "v1=0, v2=1:" in place.evaluate(SAID)
-    before = place.evaluate(SEEN)
-    page.locator(".in-text", has_text="a negative weight").press("Enter")
-    assert place.evaluate(SEEN) != before
 
 
 def test_code_can_be_reached_before_the_pictures_are_drawn(open_page):
@@ -232,40 +205,59 @@ def test_code_can_be_reached_before_the_pictures_are_drawn(open_page):
     assert page.evaluate(f"{wide}.every(pre => pre.tabIndex === 0)")
 
 
-HIDDEN_CELLS = """() => [...document.querySelectorAll('tbody tr:first-child')].flatMap(row =>
-  [...row.cells].filter(cell => cell.innerText).filter(cell => {
-    const {left, right} = cell.getBoundingClientRect();
-    const room = row.closest('.wide').getBoundingClientRect().right + 1;
-    return left < 0 || right > room || right - left < 100;
-  }).map(cell => cell.innerText))"""
+FIND = "texts => texts.map(text => findEntries(text))"
 
 
-@pytest.mark.parametrize("name", ["ATLAS.html", "report_cards.html", "benchmarks.html"])
-def test_a_phone_shows_all_columns_of_a_table_with_their_names(open_page, name):
-    page = open_page(name)
-    page.set_viewport_size({"width": 390, "height": 844})
-    assert page.locator("tbody tr").count() > 1
-    assert page.evaluate(HIDDEN_CELLS) == []
-    label = "getComputedStyle(document.querySelector('[data-column]'), '::before').content"
-    assert page.evaluate(label).strip('"')
+def test_the_box_finds_what_the_terminal_finds(open_page):
+    page = open_page("messages.html")
+    wordings = [text.replace("…", "(3, 2)") for each in all_messages() for text in each.wordings]
+    texts = [*FOUND_FIRST, *UNKNOWN_ERRORS, *wordings, TWO, *UNKNOWN.values()]
+    texts += [form for said in wordings[::9] for form in pasted(RuntimeError(said)).values()]
+    texts += [text for said in wordings for text in retyped(said)]
+    for text, (ids, is_guess) in zip(texts, page.evaluate(FIND, texts), strict=True):
+        answer = find(text)
+        assert is_guess == answer.is_guess, text
+        if not is_guess:
+            assert ids[:1] == [entry.id for entry in answer.found[:1]], text
 
 
-def test_the_sign_of_the_focus_is_inside_what_scrolls(open_page):
+def test_a_traceback_is_pasted_and_answered(open_page, site):
+    page = open_page("m/hook/zero.html")
+    page.get_by_text("Paste your message").click()
+    box, status = (
+        page.get_by_label("Your message or question"),
+        page.locator(".paste [role=status]"),
+    )
+    said = "element 0 of tensors does not require grad and does not have a grad_fn"
+    box.fill(pasted(RuntimeError(said))["Jupyter"])
+    (hit,) = page.locator(".paste li").all()
+    (entry,) = find(said).found
+    assert hit.inner_text() == f"{said}: {entry.meaning}" and status.inner_text() == ""
+    box.fill("how do I bake bread")
+    assert "Nothing found" in status.inner_text() and page.locator(".paste li").count() == 0
+    box.fill(UNKNOWN["another error"])
+    assert "as a guess" in status.inner_text() and page.locator(".paste li").count() == 3
+    box.fill("Why is my gradient None?")
+    page.locator(".paste a").first.click()
+    page.wait_for_url((site / "m/grad-is-none.html").as_uri())
+
+
+def test_the_search_of_the_theme_works_from_disk(open_page):
     page = open_page("index.html")
-    page.locator("canvas").first.focus()
-    offset = "getComputedStyle(document.activeElement).outlineOffset"
-    assert page.evaluate(offset) == "-3px"
+    page.get_by_label("Search").fill("straight-through codebook")
+    page.keyboard.press("Enter")
+    page.locator(".search a", has_text="How does a codebook learn").first.wait_for()
+    assert page.complaints == []
 
 
-def test_a_printed_page_has_white_pictures(open_page):
+def test_the_address_of_a_rule_without_a_page_leads_to_its_line(open_page, site):
     page = open_page("index.html")
-    page.emulate_media(color_scheme="dark")
-    corner = "document.querySelector('canvas').getContext('2d').getImageData(0, 0, 1, 1).data[0]"
-    page.wait_for_function(f"{corner} < 30")
-    for event, is_white in (("beforeprint", True), ("afterprint", False)):
-        # at once, or a print would come too early
-        after = page.evaluate(f"(dispatchEvent(new Event('{event}')), {corner})")
-        assert (after == 255) == is_white
+    page.goto((site / "m/cancel/balanced.html").as_uri())
+    page.wait_for_url((site / "messages.html").as_uri() + "#cancel/balanced")
+
+
+def test_the_site_is_not_too_large(site):
+    assert sum(file.stat().st_size for file in site.rglob("*") if file.is_file()) <= LARGEST
 
 
 def soups_of(site):
@@ -285,9 +277,11 @@ def lost(site):
             target, _, anchor = unquote(link).partition("#")
             if re.match("(https|data):", link):
                 continue
-            if not (site / (target or name)).exists():
+            place = (site / name).parent / target.partition("?")[0] if target else site / name
+            page = os.path.relpath(place, site)
+            if not place.exists():
                 yield f"{name}: {link}: no such file"
-            elif anchor and anchor not in ids[target or name]:
+            elif anchor and anchor not in ids[page]:
                 yield f"{name}: {link}: no such heading"
 
 

@@ -1,98 +1,68 @@
-"""Run the sections of a notebook that show pictures, and freeze what they show.
-
-    python -m tools.website.recording NOTEBOOK FILE
-
-writes {id of a cell: frozen picture} as JSON. It is a separate process because notebooks change
-settings of torch and matplotlib.
-"""
+"""Freeze what notebooks show, and keep it until something changes that it depends on."""
 
 import contextlib
-import gc
+import hashlib
 import json
+import multiprocessing
 import os
 import sys
-from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import matplotlib.pyplot as plt
+import matplotlib
 import nbformat
-from ipykernel.compiler import XCachingCompiler
-from IPython.core.interactiveshell import InteractiveShell
+import torch
 
-from autograd_surprises.show.picture import Picture
 from helpers.explore import Explorer, freeze
 from helpers.explore.freezing import freeze_picture
-from tools.notebooks import IGNORED, has_picture, sections, setup_cell
+from tools.notebooks import ROOT, has_picture
+from tools.sections import shown_by
+
+KEPT = ROOT / "build" / "site"  # the pictures, until their notebook changes
+MADE_FROM = ("helpers", "lessons", "autograd_surprises")
 
 
-class SectionError(Exception):
-    """A section does not run after the setup cell alone; the message names it and its cell."""
+def recorded(notebooks: list[Path]) -> dict[Path, dict]:
+    """{notebook: {id of a cell: what it shows, for `showFrozen` of strokes.js}}.
 
-
-def shown_by(notebook, wanted: Callable, to_its_end: bool = False) -> Iterator[tuple]:
-    """(cell, Explorer or Picture) of the wanted cells, while their section's variables exist.
-
-    A section runs after the setup cell, down to its last wanted cell, or `to_its_end`. Raises
-    SectionError if it fails.
+    Only notebooks that changed are run, two at a time. Each has a process of its own, because
+    notebooks change settings of torch and matplotlib.
     """
-    # With a kernel's compiler, reports name the lines of a cell as they do in JupyterLab.
-    shell = InteractiveShell.instance(compiler_class=XCachingCompiler)
-    made, init, bundle = [], Explorer.__init__, Picture.bundle
-
-    def watched_init(self, *args, **kwargs):
-        init(self, *args, **kwargs)
-        made.append(self)
-
-    def watched_bundle(self):  # called each time a picture is shown
-        made.append(self)
-        return bundle(self)
-
-    Explorer.__init__, Picture.bundle = watched_init, watched_bundle
-    setup = setup_cell(notebook)
-    for heading, cells in sections(notebook):
-        code = [cell for cell in cells if cell.cell_type == "code" and cell is not setup]
-        last = max((k for k, cell in enumerate(code) if wanted(cell)), default=-1)
-        if last < 0:
-            continue
-        gc.freeze()  # or each reset would search everything that torch imports
-        shell.reset(new_session=False)
-        for cell in [setup, *(code if to_its_end else code[: last + 1])]:
-            made.clear()
-            result = shell.run_cell(cell.source)
-            if error := result.error_before_exec or result.error_in_exec:
-                where = f"section {heading!r}, cell {cell.id}"
-                raise SectionError(f"{where}, run after the setup cell alone: {error!r}") from error
-            plt.close("all")
-            if wanted(cell):
-                yield cell, made[0]  # an explorer is made before its own picture
-    Explorer.__init__, Picture.bundle = init, bundle
+    KEPT.mkdir(parents=True, exist_ok=True)
+    files = {path: KEPT / f"{path.stem}-{_seal(path)}.json" for path in notebooks}
+    missing = [(path, file) for path, file in files.items() if not file.exists()]
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        list(pool.map(_in_a_process, missing))
+    for file in {*KEPT.glob("*.json")} - {*files.values()}:
+        file.unlink()
+    return {path: json.loads(file.read_text(encoding="utf-8")) for path, file in files.items()}
 
 
-def frozen(path: Path) -> dict:
-    """{id of a cell: what it shows, for `showFrozen` of strokes.js}, for one notebook."""
+def _in_a_process(work):
+    process = multiprocessing.get_context("spawn").Process(target=record, args=work)
+    process.start()
+    process.join()
+    if process.exitcode:  # it has printed why
+        raise RuntimeError(f"{work[0].name} cannot be run")
+
+
+def record(path: Path, file: Path) -> None:
+    """Run the sections of a notebook that show pictures, and freeze what they show."""
+    print(f"{path.name}: running it for its pictures", flush=True)
+    matplotlib.use("Agg")  # no windows
     notebook, made = nbformat.read(path, as_version=4), {}
     os.chdir(path.parent)
-    for cell, shown in shown_by(notebook, has_picture):
-        stored, found = cell.outputs[-1].metadata["image/png"]["alt"], _summary_to_store(shown)
-        if found != stored and IGNORED not in cell.metadata.get("tags", ()):
-            raise ValueError(
-                f"{path.name}, cell {cell.id}: it shows {found!r}, but {stored!r} is stored: run "
-                "`make notebooks`"
-            )
-        made[cell.id] = freeze(shown) if isinstance(shown, Explorer) else freeze_picture(shown)
-    return made
-
-
-def _summary_to_store(shown):
-    """What displaying it stores. An explorer may store other values than it starts with."""
-    if not isinstance(shown, Explorer):
-        return shown.summary
-    _, metadata = shown.stored_output()
-    return metadata["image/png"]["alt"]
-
-
-if __name__ == "__main__":
-    source, target = map(Path.resolve, map(Path, sys.argv[1:]))
     with contextlib.redirect_stdout(sys.stderr):
-        made = frozen(source)
-    target.write_text(json.dumps(made), encoding="utf-8")
+        for cell, shown in shown_by(notebook, has_picture):
+            made[cell.id] = (freeze if isinstance(shown, Explorer) else freeze_picture)(shown)
+    file.write_text(json.dumps(made), encoding="utf-8")
+
+
+def _seal(notebook):
+    """A hash of everything that its pictures depend on."""
+    found = hashlib.sha256(f"{torch.__version__} {matplotlib.__version__}".encode())
+    sources = [file for folder in MADE_FROM for file in sorted((ROOT / folder).rglob("*.*"))]
+    for file in [notebook, Path(__file__), *sources]:
+        if file.is_file() and file.suffix != ".pyc" and file.name != "lesson_texts.json":
+            found.update(file.read_bytes())
+    return found.hexdigest()[:16]
