@@ -6,18 +6,24 @@ import importlib.metadata
 import io
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 from xdist.scheduler import LoadFileScheduling
-
-from tools.chromium import find_chromium
 
 NO_CHROMIUM = (
     "no Chromium found: apt install chromium-headless-shell (Debian), or "
     "python -m playwright install chromium, or set CHROMIUM=/path/to/chromium"
 )
 
+CHROMIUMS = [
+    "chromium-headless-shell",  # Chromium without windows, which is quicker
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+]
 CONSTRAINTS = Path(__file__).with_name("constraints.txt")
 JUPYTERLAB = "_in_jupyterlab"  # files whose tests share one JupyterLab, and so one worker
 # files whose tests share the moved explorers, and so one worker
@@ -127,6 +133,17 @@ def same_picture(now, stored):
     if grey[0].size != grey[1].size:
         return False
     return sum(ImageChops.difference(*grey).histogram()[64:]) < 10
+
+
+def find_chromium() -> str:
+    """Path of a Chromium. Without one, the path where playwright would install its own."""
+    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUMS)), None)
+    if not path:
+        from playwright.sync_api import sync_playwright
+
+        with sync_playwright() as playwright:
+            path = playwright.chromium.executable_path
+    return path
 
 
 @pytest.fixture(scope="session")

@@ -37,7 +37,7 @@ from autograd_surprises.show import picture as pictures  # noqa: E402
 from helpers.explore import freeze, freezing  # noqa: E402
 from helpers.explore.controls import positions, stands_beside  # noqa: E402
 from helpers.explore.player import Player  # noqa: E402
-from tools.sections import SectionError, shown_by  # noqa: E402
+from tools.sections import shown_by  # noqa: E402
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -180,7 +180,7 @@ def record(path, folder, expected):
                 faults.append(f"cell {cell.id} at {explorer.values}: {error!r}")
             else:
                 (folder / f"{path.stem}-{cell.id}.json").write_text(content)
-    except SectionError as error:
+    except RuntimeError as error:
         return [*faults, str(error)]
     return faults + [f"cell {gone} shows no explorer" for gone in expected]
 

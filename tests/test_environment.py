@@ -165,7 +165,7 @@ def check_colab(pins, project):
     which it cannot show (https://github.com/googlecolab/colabtools/issues/4525)."""
     there = {pin.name: pin.specifier for pin in map(Requirement, re.findall("^.+==.+", pins, re.M))}
     assert there.keys() >= {"anywidget", "ipywidgets", "matplotlib"}
-    there |= dict.fromkeys(["packaging", "pillow", "torch"])  # in any version
+    there |= dict.fromkeys(["pillow", "torch"])  # in any version
     for requirement in required(project, ["notebooks"], {"python_version": PYTHON_OF_COLAB}):
         assert requirement.name in there, f"{requirement} is not in Colab: move it to an extra"
         if there[requirement.name]:

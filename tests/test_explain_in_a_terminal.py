@@ -37,14 +37,6 @@ def test_a_rule_is_explained_by_its_id_alone(capsys):
             assert capsys.readouterr().out == f"{text_of_rule(rule)}\n"
 
 
-def test_a_slip_in_an_id_names_the_nearest_and_fails(capsys):
-    assert main(["explain", "zero-factr/number"]) == 1
-    said = capsys.readouterr().out
-    assert "no rule zero-factr/number" in said and "zero-factor/number" in said
-    main(["explain", "train/eval"])  # two words
-    assert "no rule" not in capsys.readouterr().out
-
-
 def test_each_rule_is_explained_without_the_facts_of_a_step():
     for name, rule in all_rules().items():
         first, *lines = text_of_rule(rule).splitlines()

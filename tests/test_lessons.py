@@ -20,7 +20,6 @@ from lessons.asking.checking import Verdict, check, judge
 from lessons.asking.difference_figure import plot_difference
 from lessons.asking.expectations import expect_error, expect_warning
 from lessons.asking.prediction import STORED, Prediction, predict
-from lessons.start_here.installation import missing_packages
 from tools.notebooks import ROOT, notebook_files
 
 
@@ -343,38 +342,3 @@ def test_a_table_in_markdown_and_in_a_terminal():
     table = Table.of({"a": {"n": 1, "ok": True}, "bb": {"n": 22, "ok": False}}, corner="name")
     assert repr(table) == "name  n   ok\na     1   yes\nbb    22  no"
     assert table._repr_markdown_().splitlines()[2] == "| a | 1 | yes |"
-
-
-@pytest.fixture
-def installed(monkeypatch):
-    """Pretend that these requirements and versions are what is installed."""
-    from importlib import metadata
-
-    def pretend(requirements, versions):
-        def version(name):
-            if name not in versions:
-                raise metadata.PackageNotFoundError(name)
-            return versions[name]
-
-        def requires(name):
-            if requirements is None:
-                raise metadata.PackageNotFoundError(name)
-            return requirements
-
-        monkeypatch.setattr("lessons.start_here.installation.metadata.version", version)
-        monkeypatch.setattr("lessons.start_here.installation.metadata.requires", requires)
-        return missing_packages()
-
-    return pretend
-
-
-def test_installation_check_names_the_remedy(installed):
-    wanted = ["torch>=2.6"]
-    wanted += ['ipywidgets<9,>=8.1; extra == "notebooks"', 'nbval>=0.11; extra == "test"']
-    assert installed(wanted, {"torch": "2.13.0+cpu", "ipywidgets": "8.1.9"}) == []
-    (old,) = installed(wanted, {"torch": "2.5", "ipywidgets": "8.1.9"})
-    assert old.startswith("torch 2.5 does not fit: ") and old.endswith("pip install 'torch>=2.6'")
-    (missing,) = installed(wanted, {"torch": "2.13.0"})
-    assert missing.startswith("ipywidgets is missing: ")
-    (itself,) = installed(None, {})
-    assert itself.endswith("pip install -e .")

@@ -81,5 +81,5 @@ def test_the_address_comes_from_the_one_place_that_has_it(monkeypatch):
     )
     assert more.published_pages.__wrapped__() == PAGES
     found = links(f'[project.urls]\nRepository = "{home}"\n')
-    assert found["site"] == PAGES and "Owner/repo/" in found["colab"] and found["home"] == home
+    assert found == {"site": PAGES, "archive": f"{home}/archive/main.zip"}
     assert links("[project]\n") == {}

@@ -13,7 +13,7 @@ from notebook_rules import RULES, Notebook, content, form
 
 from lessons.asking.prediction import STORED, as_stored
 from tools.course import minutes
-from tools.folding import GUESS_FIRST, fold
+from tools.folding import fold
 from tools.notebooks import (
     METADATA,
     OUTPUTS_HIDDEN,
@@ -275,11 +275,6 @@ FOLDS = {  # {what is folded: (cell, part, what is changed)}
         "ignored",
         OUTPUTS_HIDDEN,
         both(insert_after("plot", "*What time is it?*"), edit("ignored", outputs=[printed("12")])),
-    ),
-    "what the doctor says, where one may guess": (
-        "seen",
-        OUTPUTS_HIDDEN,
-        both(append("see", f" {GUESS_FIRST}."), edit("seen", outputs=[printed("cause: round")])),
     ),
     "the code of a solution": (
         "solve-1",

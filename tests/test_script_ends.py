@@ -130,30 +130,6 @@ def test_what_makes_no_sense_is_refused(line, why, capsys):
     assert why in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "words, option",
-    [
-        (["--epochs", "3", "--json", "r.json"], "--json"),
-        (["--json=r.json", "--stop"], "--json=r.json"),
-        (["--epochs", "3"], ""),
-        (["json"], ""),
-    ],
-)
-def test_an_option_behind_the_script_is_the_script_s_and_one_line_says_so(
-    words, option, tmp_path, capsys, monkeypatch
-):
-    script = tmp_path / "train.py"
-    script.write_text("import sys; print(sys.argv[1:])")
-    monkeypatch.setattr(sys, "argv", [])
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
-    assert main([str(script), *words]) is None
-    out, err = capsys.readouterr()
-    assert out == f"{words}\n"
-    said = [line for line in err.splitlines() if " gets " in line]
-    assert len(said) == bool(option) and all(f"gets {option}:" in line for line in said)
-
-
 def test_it_says_its_version(capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["--version"])

@@ -110,30 +110,16 @@ def test_metadata_keeps_tags_and_folding():
     assert normalise(new_notebook(cells=[shown])).cells[0].metadata == {}
 
 
-def test_a_folded_output_is_covered_once_and_sealed_without_its_cover():
+def test_a_folded_output_is_covered_once():
     about = {"jupyter": {"outputs_hidden": True}, VARIES: "it is random"}
     cell = new_code_cell("f()", outputs=[stream("6")], metadata=about)
     normalise(new_notebook(cells=[cell]))
     normalise(new_notebook(cells=[cell]))
     cover, output = cell.outputs
     assert cover.data == {} and output.text == "6"
-    covered = cell.metadata.pop("seal")
     cell.metadata.pop("jupyter")
     normalise(new_notebook(cells=[cell]))
-    assert cell.outputs == [output] and cell.metadata.seal == covered
-
-
-def test_the_seal_of_an_ignored_output_fits_its_texts_alone():
-    def sealed(text="1.0", count=1, png="iVBO"):
-        data = {"text/plain": text, "image/png": png}
-        outputs = [stream("in seconds\n"), new_output("execute_result", data)]
-        outputs[-1].execution_count = count
-        cell = new_code_cell("f()", outputs=outputs, metadata={VARIES: "it is random"})
-        normalise(new_notebook(cells=[cell]))
-        return cell.metadata["seal"]
-
-    assert sealed() == sealed(count=2, png="8BIT")
-    assert sealed() != sealed(text="1.1")
+    assert cell.outputs == [output]
 
 
 def test_ids_come_from_headings_and_stay():

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = "autograd_surprises", "helpers", "lessons"
 BUILD = "import sys, setuptools.build_meta as build; print(build.build_{}(sys.argv[1]))"
 
-OF_NOTEBOOKS = "IPython", "PIL", "anywidget", "ipywidgets", "matplotlib", "numpy", "packaging"
+OF_NOTEBOOKS = "IPython", "PIL", "anywidget", "ipywidgets", "matplotlib", "numpy"
 # What Python runs first, in every process; then these cannot be imported.
 WITHOUT = f"import sys; sys.modules.update(dict.fromkeys({OF_NOTEBOOKS}))"
 FILES = {

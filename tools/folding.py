@@ -7,7 +7,6 @@ import re
 from tools.notebooks import OUTPUTS_HIDDEN, SOURCE_HIDDEN, UNFOLDED, is_solution, sections
 from tools.reading import EXPLORERS, asked_by, calls, is_call, prose, texts_of, tree
 
-GUESS_FIRST = "Guess the line before you run the doctor's cell"
 WORD = re.compile(r"-?\d+(?:\.\d*)?(?:e[+-]?\d+)?|[^\W\d]\w*")
 
 
@@ -16,7 +15,7 @@ def fold(notebook) -> None:
     for cell in notebook.cells:
         if cell.cell_type == "code" and (is_solution(cell) or teaches_nothing(cell)):
             _hide(cell, SOURCE_HIDDEN)
-    for cell in (*_answers(notebook), *_below_questions(notebook), *_guessed(notebook)):
+    for cell in (*_answers(notebook), *_below_questions(notebook)):
         if UNFOLDED not in cell.metadata:
             _hide(cell, OUTPUTS_HIDDEN)
     for cell in filter(is_solution, notebook.cells):
@@ -76,16 +75,6 @@ def _below_questions(notebook):
                 yield from (
                     each for each in below if texts_of(each) and not calls(each, *EXPLORERS)
                 )
-
-
-def _guessed(notebook):
-    """The causes that the doctor names below the invitation to guess them."""
-    guessing = False
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            guessing |= GUESS_FIRST in cell.source
-        elif guessing and "cause: " in texts_of(cell):
-            yield cell
 
 
 def words_of(text):

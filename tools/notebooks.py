@@ -5,9 +5,7 @@
 Running it a second time changes nothing. tests/test_notebook_rules.py enforces the form.
 """
 
-import hashlib
 import itertools
-import json
 import os
 import re
 import sys
@@ -163,16 +161,6 @@ def tidy_outputs(outputs):
     return tidy
 
 
-def seal(outputs):
-    """A hash of the texts that nbval does not compare: after an edit by hand it no longer fits."""
-    shown = [
-        {mime: data for mime, data in output.get("data", {}).items() if "image/" not in mime}
-        or output.get("text", "")
-        for output in outputs
-    ]
-    return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()[:16]
-
-
 def install_source(archive=None):
     """A cell that does nothing if the packages are there, and else installs them or says how to."""
     missing = """# @title Install
@@ -210,8 +198,6 @@ def normalise(notebook):
             kept["cellView"] = "form"
         if cell.cell_type == "code":
             cell["outputs"] = tidy_outputs(cell.outputs)
-            if kept[VARIES]:
-                kept["seal"] = seal(cell.outputs)
             if cell.outputs and is_folded(cell, OUTPUTS_HIDDEN):
                 # Of a folded output, JupyterLab shows the first line of the first part, which may
                 # be the answer to a question. An empty part has none, and nbval does not see it.

@@ -12,15 +12,11 @@ from helpers.explore import Explorer
 from tools.notebooks import sections, setup_cell
 
 
-class SectionError(Exception):
-    """A section does not run after the setup cell alone; the message names it and its cell."""
-
-
 def shown_by(notebook, wanted: Callable, to_its_end: bool = False) -> Iterator[tuple]:
     """(cell, Explorer or Picture) of the wanted cells, while their section's variables exist.
 
     A section runs after the setup cell, down to its last wanted cell, or `to_its_end`. Raises
-    SectionError if it fails.
+    RuntimeError, which names section and cell, if it fails.
     """
     # With a kernel's compiler, reports name the lines of a cell as they do in JupyterLab.
     shell = InteractiveShell.instance(compiler_class=XCachingCompiler)
@@ -48,7 +44,7 @@ def shown_by(notebook, wanted: Callable, to_its_end: bool = False) -> Iterator[t
             result = shell.run_cell(cell.source)
             if error := result.error_before_exec or result.error_in_exec:
                 where = f"section {heading!r}, cell {cell.id}"
-                raise SectionError(f"{where}, run after the setup cell alone: {error!r}") from error
+                raise RuntimeError(f"{where}, run after the setup cell alone: {error!r}") from error
             plt.close("all")
             if wanted(cell):
                 yield cell, made[0]  # an explorer is made before its own picture

@@ -55,7 +55,6 @@ def make_sheet(notebook):
         notebook.cells.append(cell)
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
-            cell.metadata.pop("seal", None)  # the hash of an output
             cell.metadata.get("jupyter", {}).pop(OUTPUTS_HIDDEN, None)
             notebook.cells += map(point_for, CHECK.findall(cell.source))
         else:

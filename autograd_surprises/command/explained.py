@@ -2,11 +2,9 @@
 
 import argparse
 import os
-import re
 import sys
 import textwrap
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import NoReturn
 
 from autograd_surprises.facts.more import page_about
@@ -24,9 +22,6 @@ read from stdin.
 """
 USAGE = "[text ...]"
 WIDTH = 96
-ID = r"[\w-]+/[\w-]+"
-NO_RULE = "There is no rule {id}; the nearest is {nearest}."
-ALIKE = 0.75  # a slip of an id, and not two words of a question
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,9 +54,6 @@ def _with_id(id):
 
 def _searched(asked):
     """(what is found, whether it is more than a guess)."""
-    nearest = get_close_matches(asked, all_rules(), 1, ALIKE) if re.fullmatch(ID, asked) else []
-    if nearest:
-        return NO_RULE.format(id=asked, nearest=nearest[0]), False
     answer = find(asked)
     return text_of(answer), bool(answer.found) and not answer.is_guess
 

@@ -22,7 +22,6 @@ from autograd_surprises.doctor.watch.step_reports import StepReport
 from autograd_surprises.doctor.watch.watching import watch
 from autograd_surprises.facts.processes import rank_and_size
 
-OPTIONS = ("--steps", "--stop", "--json")
 STOPPED = 3  # the exit code of --stop
 DESCRIPTION = """\
 Run a training script unchanged, and say which gradients are bad and which line made them so.
@@ -122,8 +121,6 @@ def act(options: argparse.Namespace, fail: Callable[[str], NoReturn]) -> int | s
     if trouble:
         fail(f"argument --json: {trouble}")
     watched = WatchedScript(options)
-    for option in () if rank else _given_to_the_script(target[1:]):
-        watched.say(f"{target[0]} gets {option}: options of the doctor come before the script")
 
     def finish():
         if rank == 0 or not watched.healthy:
@@ -151,11 +148,6 @@ def act(options: argparse.Namespace, fail: Callable[[str], NoReturn]) -> int | s
         finally:
             finish()
     return STOPPED if watched.stopping else code
-
-
-def _given_to_the_script(words):
-    """Of these, the first that the doctor has as an option, too; one is enough."""
-    return [word for word in words if word.partition("=")[0] in OPTIONS][:1]
 
 
 @contextmanager

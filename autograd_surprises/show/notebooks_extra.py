@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 # traitlets comes with ipywidgets
-PACKAGES = {"IPython", "PIL", "anywidget", "ipywidgets", "matplotlib", "numpy", "packaging",
-            "traitlets"}  # fmt: skip
+PACKAGES = {"IPython", "PIL", "anywidget", "ipywidgets", "matplotlib", "numpy", "traitlets"}
 
 
 @contextmanager

@@ -20,7 +20,6 @@ from explorer import TURNS, cell, p95, print_versions, table, target
 
 from browser.lab import CHROMIUM_FLAGS, running_lab
 from browser.notebook_page import NotebookPage
-from tools.chromium import find_chromium
 
 PRESSES = 15
 # At each frame: has the picture that is now on the page changed? Half of its numbers of pixels.
@@ -94,6 +93,8 @@ def check(opened):
 @contextmanager
 def opener():
     """Opens a notebook of a contender in a page and a kernel of its own."""
+    from conftest import find_chromium  # pytest has another of that name
+
     chromium = find_chromium()
     with (
         tempfile.TemporaryDirectory() as folder,

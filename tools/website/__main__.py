@@ -73,13 +73,13 @@ def build(target: Path, frozen: dict[Path, dict]) -> int:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
         shutil.copytree(FOLDER, Path(folder, "extra", "atlas"))
-        doctrees = Path(folder, "doctrees")
+        made, doctrees = Path(folder, "html"), Path(folder, "doctrees")
         options = {"status": None, "warningiserror": True, "parallel": 2}
-        sphinx = Sphinx(folder, None, target, doctrees, "html", CONFIGURATION, **options)
+        sphinx = Sphinx(folder, None, made, doctrees, "html", CONFIGURATION, **options)
         sphinx.connect("doctree-read", _keep_anchors, priority=1)
         sphinx.build()
-    for file in target.rglob("*.map"):  # for who debugs the theme
-        file.unlink()
+        for_debugging = shutil.ignore_patterns("*.map", "jupyter_execute")
+        shutil.copytree(made, target, ignore=for_debugging, dirs_exist_ok=True)
     return sphinx.statuscode
 
 
