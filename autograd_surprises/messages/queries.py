@@ -10,7 +10,6 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import cache
 from typing import TypeAlias
 
@@ -36,7 +35,7 @@ SUBJECT = 0.12  # a word that so many of all documents have belongs to the subje
 # the subject, and of another.
 ENOUGH, ENOUGH_OF_ANOTHER = 0.2, 0.6
 ENOUGH_OF_A_MESSAGE = 0.8  # the share of its words that an error has to have
-FEWEST_LETTERS, ALIKE = 5, 0.75  # of a word that may be a slip of another
+FEWEST_LETTERS, ALIKE = 5, 0.55  # of a word that may be a slip of another; their pairs of letters
 
 
 NOTHING_FOUND = (
@@ -188,9 +187,18 @@ def _meant(asked):
 
 
 def _corrected(word: str, known: Iterable[str]) -> str:
-    """The known term with the same first letter that is most like it, or ""."""
-    alike = [term for term in known if term[0] == word[0]] if len(word) >= FEWEST_LETTERS else []
-    return next(iter(get_close_matches(word, alike, 1, ALIKE)), "")
+    """The known term with the same first letter that has the most pairs of letters of it, or ""."""
+    if len(word) < FEWEST_LETTERS:
+        return ""
+    alike = {term: _alike(word, term) for term in known if term[0] == word[0]}
+    nearest = max(alike, key=lambda term: (alike[term], term), default="")
+    return nearest if alike.get(nearest, 0.0) > ALIKE else ""
+
+
+def _alike(one, other):
+    """The coefficient of Dice, of their pairs of neighbouring letters."""
+    some, others = ({word[k : k + 2] for k in range(len(word) - 1)} for word in (one, other))
+    return 2 * len(some & others) / (len(some) + len(others))
 
 
 def _rarity(term):
