@@ -1,7 +1,6 @@
 """How a watched script ends, what it starts, and which arguments are whose."""
 
 import json
-import signal
 import sys
 
 import pytest
@@ -45,9 +44,10 @@ optimizer.step()
 
 @pytest.mark.slow
 @pytest.mark.parametrize("end", ["SIGINT", "SIGTERM"])
-def test_an_interrupted_script_ends_with_a_summary_and_by_the_same_signal(folder, end):
+def test_an_interrupted_script_ends_with_a_summary_and_as_without_watch(folder, end):
     code, out, err = run(folder, *WATCH, "--json", f"{end}.json", "train.py", "1", end)
-    assert code == run(folder, sys.executable, "train.py", "1", end)[0] == -getattr(signal, end)
+    # With tabulate installed, torch imports it at the end, and Python forgets that it was SIGINT.
+    assert code == run(folder, sys.executable, "train.py", "1", end)[0] != 0
     assert err.count("KeyboardInterrupt") == (end == "SIGINT")
     assert err.count("1 step, examined in full") == 1
     assert json.loads((folder / f"{end}.json").read_text())["steps"] == 1
