@@ -42,6 +42,6 @@ def act(options: argparse.Namespace, fail: Callable[[str], NoReturn]) -> int:
         exit_code(run, target)
     if step.found is None:
         fail(f"{target[0]}: {step.trouble}")
-    print(f"a is eager, b is compiled by {step.backend}")
+    print(f"{step.module}: a is eager, b is compiled by {step.backend}")
     print(step.found)
     return {SAME: 0, DIFFER: 1}.get(step.found.status, 2)

@@ -33,7 +33,7 @@ class CompiledRun(Interception):
     once more eagerly and once compiled, and gets the gradient of the script's own backward.
 
     found    the comparison, step a eager and step b compiled; or None, and `trouble` says why
-    backend  of torch.compile
+    backend  of torch.compile; module: the kind of the one that was called
 
     >>> layer, compiled = torch.nn.Linear(2, 1), CompiledRun("eager")
     >>> try:
@@ -80,6 +80,7 @@ class CompiledRun(Interception):
         if call is None or not count(call):
             return
         self._inside = True  # what is called from here on is no step of the script
+        self.module = type(call.module).__name__
         try:
             if harm := why_not_alone(nodes):
                 raise ValueError(f"a backward of its own is needed, but {harm}")
@@ -162,6 +163,8 @@ class ModelCall:
             )
         weights = None if weights is None else [weights]
         found = torch.autograd.grad(roots, needed, weights, retain_graph=True, allow_unused=True)
+        if not any(gradient is not None for gradient in found):
+            raise ValueError(f"the last call of {type(self.module).__name__} is not in this loss")
         by_id = {id(tensor): gradient for tensor, gradient in zip(needed, found, strict=True)}
         self._gradients = [by_id.get(id(tensor)) for tensor in results]
 
@@ -169,6 +172,8 @@ class ModelCall:
         """A loss whose gradient at the result of this call is the one that was kept."""
         args, kwargs = tree_map(partial(_copy, dtype=dtype), self._given)
         with ExitStack() as contexts:
+            if not hasattr(function, "_orig_mod"):  # a part of it may be compiled already
+                contexts.enter_context(torch.compiler.set_stance("force_eager"))
             for device, narrow in self._autocast.items():
                 contexts.enter_context(torch.autocast(device, narrow))
             results = tensors_in(function(*args, **kwargs))
@@ -225,7 +230,7 @@ def moved(module: nn.Module) -> Iterator[None]:
     """Move each parameter by about a hundredth for this while, and so off kinks and ties."""
     with put_back(module):
         draw = torch.Generator().manual_seed(0)
-        for p in module.parameters():
+        for p in filter(torch.is_floating_point, module.parameters()):
             noise = torch.randn(p.shape, generator=draw).to(p)
             p.data += 0.01 * p.data.abs().mean().clamp(min=0.01) * noise
         yield

@@ -16,12 +16,14 @@ Pair = tuple[Gradients, Gradients]  # of run a and of run b
 SAME, DIFFER, UNDECIDED = "same", "differ", "undecided"
 TIMES = 8  # a difference is more than rounding beyond so many times the error of run a
 UNLIKE = 0.01  # of all gradients: two runs that differ by more are not the same
-MOST = 0.1  # of all gradients: rounding errors that are larger hide what differs
 UNSTEADY = (
     "run {} gives other gradients each time: the model keeps something from run to run, or draws "
     "random numbers that cannot be put back"
 )
-HIDDEN = "rounding errors hide what differs: they are more than a tenth of the gradients"
+HIDDEN = (
+    "what differs may be rounding, or not: in float64 the gradients are others, because rounding "
+    "is large here or because the model computes something else there"
+)
 ROUNDING = "rounding: in float64 both compute the same, so one of them loses digits"
 KINK = (
     "a kink or a tie, where a and b follow other conventions: with each parameter moved by about "
@@ -95,22 +97,26 @@ def judged(
             return Compared(UNDECIDED, UNSTEADY.format(name), ())
     found = _differences(once, again, exact)
     differ = [each for each in found if each.differs]
-    if differ and exact is None:
+    digit = max((torch.finfo(g.dtype).eps for g in once[0].values() if g is not None), default=0.0)
+    half, usual = digit**0.5 * size, TIMES * digit * size
+    is_small = math.hypot(*(each.apart for each in differ)) <= half
+    if differ and exact is None and is_small:
         why = f"how much of it is rounding is not known, because {trouble}"
         return Compared(UNDECIDED, f"{_largest(differ)}; {why}", found)
-    errors = math.hypot(*(each.floor for each in found))
-    if not differ and errors > MOST * size and any(each.apart for each in found):
+    errors, apart = (math.hypot(*(getattr(each, n) for each in found)) for n in ("floor", "apart"))
+    if not differ and errors > half and apart > usual:
         return Compared(UNDECIDED, HIDDEN, found)
     rounded = all(each.only_rounded for each in differ)
-    digits = [torch.finfo(g.dtype).eps for g in once[0].values() if g is not None]
-    half = max(digits, default=0.0) ** 0.5 * size
-    if rounded and math.hypot(*(each.apart for each in differ)) <= half:
+    # A gradient that is lost is no rounding, however small beside the others.
+    if rounded and is_small and all(e.apart <= max(e.size / 10, usual) for e in differ):
         return Compared(SAME, _reassurance(found), found)
     first, *others = differ
     cause, reason = "", ""
     if rounded and first.apart < first.size / 10:  # more is a fault that float64 does not have
         cause, reason = "rounding", ROUNDING
-    elif distance(*(gradients[first.name] for gradients in nearby())) < first.apart / 100:
+    elif first.apart < math.inf and (
+        distance(*(gradients[first.name] for gradients in nearby())) < first.apart / 100
+    ):
         cause, reason = "kink", KINK
     listing = listed([each.name for each in others], most=3)
     sentence = (

@@ -43,6 +43,8 @@ def one_gradient_per_input(subject: Subject) -> str:
 
 def output_dtype(subject: Subject) -> None:
     """Does fn return the dtype that it is given?"""
+    if any(isinstance(each, torch.Tensor) and each.is_complex() for each in subject.inputs):
+        raise NotApplicable("an input is complex, and complex numbers have no narrow dtype")
     for dtype in filter(subject.accepts, DTYPES):
         returned = subject.apply(subject.tensors(dtype)).dtype
         if returned != dtype:
@@ -78,8 +80,7 @@ def linear(subject: Subject) -> None:
 
 def infinite_upstream(subject: Subject) -> None:
     """Where the slope is 0 because of a mask, an infinite grad_output must not give NaN."""
-    if subject.grid is None:
-        raise NotApplicable("fn is not elementwise from -12 to 12: infinities would meet")
+    subject.require_grid()
     tensors = [torch.cat([subject.doubles()[0], subject.outer(torch.float64)])]
     infinite = torch.inf * pattern(tensors[0]).sign()
     (yours,) = subject.gradients(tensors, infinite)
@@ -124,8 +125,7 @@ def zero_dimensional(subject: Subject) -> None:
 
 
 def _of_shape(subject, shape):
-    if subject.grid is None:
-        raise NotApplicable("fn is not elementwise from -12 to 12: its shapes are its own matter")
+    subject.require_grid()
     row = subject.tensors()[0][: torch.Size(shape).numel()]
     x = row.reshape(shape)
     y, leaves = subject.run([x])

@@ -5,7 +5,6 @@ import torch
 from autograd_surprises.report_card.example import flat, pattern
 from autograd_surprises.report_card.subject import Subject
 from autograd_surprises.report_card.verdict import (
-    NotApplicable,
     in_words,
     require_between,
     require_equal,
@@ -126,10 +125,7 @@ def infinite_input(subject: Subject) -> str:
 
 
 def _require_wide(subject):
-    if subject.grid is None:
-        raise NotApplicable(
-            "fn is not elementwise from -12 to 12: an extreme number would reach the others"
-        )
+    subject.require_grid()
     subject.require_float64()
 
 

@@ -4,7 +4,7 @@ import torch
 
 from autograd_surprises.numerics import exact_digits, one_sided_slopes, partial_slopes
 from autograd_surprises.report_card.example import flat, pattern, shaped
-from autograd_surprises.report_card.subject import Subject
+from autograd_surprises.report_card.subject import NO_GRID, Subject
 from autograd_surprises.report_card.verdict import (
     SilentlyWrong,
     in_words,
@@ -29,7 +29,7 @@ def gradient_is_slope(subject: Subject) -> str | None:
     remedy = "" if subject.like else PASS_LIKE
     if subject.grid is None:
         _require_slope_of_example(subject, remedy)
-        return "at the example: fn is not elementwise from -12 to 12, so no kinks are looked for"
+        return f"at the example alone: fn {NO_GRID}"
     subject.require_float64()
     for dtype in (torch.float64, torch.float32):
         _require_slope_on_samples(subject, dtype, remedy)

@@ -11,14 +11,11 @@ import torch
 
 from autograd_surprises.numerics import exact_digits, partial_slopes
 from autograd_surprises.report_card.example import Example, flat, shaped
-from autograd_surprises.report_card.sampling import (
-    Samples,
-    elementwise_grid,
-    find_samples,
-)
+from autograd_surprises.report_card.sampling import Samples, elementwise_grid, find_samples
 from autograd_surprises.report_card.verdict import NotApplicable
 from autograd_surprises.show.findings import first_line
 
+NO_GRID = "has several inputs, is not elementwise, or refuses numbers from -12 to 12"
 LARGEST = 1000  # a Jacobian has one row for each number that comes out
 OUTER = (0.0, 1.0, -1.0, 4.0, -4.0, 10.0, -10.0, 100.0, -100.0)
 
@@ -68,6 +65,11 @@ class Subject(Example):
         """Raises NotApplicable if fn does not run in float64, which another question is about."""
         if not self.accepts(torch.float64):
             raise NotApplicable("this needs float64, which does not work: see there")
+
+    def require_grid(self) -> None:
+        """Raises NotApplicable if fn is examined at its example alone."""
+        if self.grid is None:
+            raise NotApplicable(f"fn {NO_GRID}")
 
     def accepts(self, dtype: torch.dtype) -> bool:
         """Do forward and backward run in this dtype?"""
@@ -208,7 +210,7 @@ def _first_call(subject, function, name):
         raise TypeError(f"{name} needs to return a tensor, got {type(y).__name__}")
     if not y.is_floating_point():
         raise TypeError(
-            f"{name} needs to return a floating-point tensor, got {y.dtype}: complex numbers are "
-            "not examined, and others have no gradient"
+            f"{name} needs to return a floating-point tensor, got {y.dtype}: only real "
+            "numbers are examined"
         )
     return y.detach()

@@ -139,10 +139,49 @@ def only_float32(x):
     "function, dtype, part",
     [(torch.tanh, torch.float64, "computes with"), (only_float32, torch.float32, "'Double'")],
 )
-def test_without_a_more_exact_gradient_nothing_is_called_rounding(function, dtype, part):
+def test_without_a_more_exact_gradient_only_what_is_large_is_a_difference(function, dtype, part):
+    model, x = Net(function).to(dtype), X.to(dtype)
     backend = planted("tanh", lambda result, *_: result / 2)
-    found = first_step(Net(function).to(dtype), X.to(dtype), backend=backend)
+    assert first_step(model, x, backend=backend).status == "differ"
+    slightly = 1 + 100 * torch.finfo(dtype).eps
+    backend = planted("tanh", lambda result, *_: result * slightly)
+    found = first_step(model, x, backend=backend)
     assert found.status == "undecided" and part in found.sentence
+
+
+class Half(nn.Module):
+    """A part that is compiled already, by a backend with a fault."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.first = nn.Linear(6, 6)
+        fault = planted("tanh", lambda result, *_: result / 2)
+        self.part = torch.compile(Part(torch.tanh), backend=fault)
+
+    def forward(self, x):
+        return self.part(self.first(x))
+
+
+def test_what_is_compiled_already_is_eager_beside_it():
+    found = first_step(Half(), X, backend=planted("tanh", lambda result, *_: result / 2))
+    assert found.status == "differ"
+
+
+def test_a_parameter_of_whole_numbers_is_left_where_it_is():
+    model = Net(torch.tanh)
+    model.count = nn.Parameter(torch.tensor(3), requires_grad=False)
+    found = first_step(model, X, backend=planted("tanh", lambda result, *_: result / 2))
+    assert found.status == "differ" and model.count == 3
+
+
+def test_the_last_call_may_be_no_part_of_the_loss():
+    model, run = Net(torch.tanh), CompiledRun("aot_eager")
+    with pytest.raises(SystemExit), run:
+        loss = model(X).square().sum()
+        model(X)
+        loss.backward()
+    assert run.found is None and "the last call of Net is not in this loss" in run.trouble
 
 
 @pytest.mark.parametrize("autocast", [False, True])

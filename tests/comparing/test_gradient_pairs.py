@@ -64,10 +64,35 @@ def test_a_kink():
     "facts, part",
     [
         ({"b": RIGHT, "again": RIGHT * 1.1}, "run a gives other gradients each time"),
-        ({"b": RIGHT * 1.1, "exact": None}, "it has no float64"),
-        ({"b": RIGHT * 1.1, "exact": (RIGHT * 1.2, RIGHT * 1.2)}, "rounding errors hide"),
+        ({"b": RIGHT * (1 + 1e-5), "exact": None}, "it has no float64"),
+        ({"b": RIGHT * 1.1, "exact": (RIGHT * 1.2, RIGHT * 1.2)}, "in float64 the"),
+        (
+            {"b": RIGHT * 1.01, "exact": (RIGHT * 1.02, RIGHT * 1.02)},
+            "in float64 the",
+        ),
     ],
 )
 def test_what_cannot_be_told(facts, part):
     found = found_in(RIGHT, **facts)
     assert found.status == "undecided" and part in found.sentence
+
+
+def test_a_large_difference_is_one_without_float64_too():
+    assert found_in(RIGHT, RIGHT * 1.1, exact=None).status == "differ"
+
+
+def test_random_numbers_that_float64_draws_anew_hide_nothing_where_both_are_the_same():
+    found = found_in(RIGHT, RIGHT * (1 + 1e-7), exact=(RIGHT * 1.5, RIGHT * 1.5))
+    assert found.status == "same"
+
+
+def test_a_small_gradient_that_is_lost_is_no_rounding():
+    a = {"w": 1e4 * RIGHT, "small": RIGHT}
+    b, exact = {**a, "small": torch.zeros(2)}, {name: g.double() for name, g in a.items()}
+    found = judged((a, b), (a, b), (exact, exact), "", lambda: (a, b))
+    assert found.status == "differ" and found.sentence.startswith("small is the first")
+
+
+def test_what_is_nan_in_one_is_no_kink():
+    found = found_in(RIGHT, NAN, exact=(RIGHT, RIGHT), nearby=(RIGHT, 3 * RIGHT))
+    assert (found.status, found.cause) == ("differ", "")

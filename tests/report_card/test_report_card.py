@@ -186,3 +186,21 @@ def test_what_torch_says_as_its_compiler_starts_is_about_no_function(monkeypatch
         whole(torch.exp)(torch.zeros(1))
     assert said == ["planted 0", "planted 1"]
     assert capsys.readouterr().err == "planted 1\n"
+
+
+def test_a_complex_number_beside_the_input_asks_for_no_narrow_dtype():
+    card = report_card(
+        lambda x, z: (x * z).imag, torch.rand(4).requires_grad_(), torch.ones(4) * 1j
+    )
+    assert card["output dtype"].status == "not applicable" and card.passed
+
+
+def test_what_refuses_numbers_is_told_that_it_was_asked_at_its_example_alone():
+    def careful(x):
+        if (x <= 0).any():
+            raise ValueError("only positive numbers")
+        return x.log()
+
+    card = report_card(careful, torch.rand(4) + 1)
+    for name in ("slope", "inf upstream", "empty", "large x"):
+        assert "refuses numbers" in card[name].message, name

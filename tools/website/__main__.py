@@ -31,6 +31,7 @@ CONFIGURATION = {
     "project": "Autograd Surprises",
     "html_title": "PyTorch · Autograd Surprises",
     "extensions": ["myst_nb"],
+    "smartquotes": False,  # they would change the anchors of headings
     "nb_execution_mode": "off",
     "nb_render_text_lexer": "none",
     "nb_code_prompt_show": "Show {type}",
@@ -58,7 +59,6 @@ def main(target: Path) -> int:
     if target.exists() and any(target.iterdir()) and not (target / MARK).exists():
         sys.exit(f"{target} holds something other than a site, which would be lost: name another")
     frozen = recorded(notebook_files())
-    shutil.rmtree(target, ignore_errors=True)
     failed = build(target, frozen)
     size = sum(file.stat().st_size for file in target.rglob("*") if file.is_file())
     print(f"{size / 1e6:.1f} MB, limit {LARGEST / 1e6:.0f} MB: open {target / 'index.html'}")
@@ -79,7 +79,8 @@ def build(target: Path, frozen: dict[Path, dict]) -> int:
         sphinx.connect("doctree-read", _keep_anchors, priority=1)
         sphinx.build()
         for_debugging = shutil.ignore_patterns("*.map", "jupyter_execute")
-        shutil.copytree(made, target, ignore=for_debugging, dirs_exist_ok=True)
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(made, target, ignore=for_debugging)
     return sphinx.statuscode
 
 

@@ -19,7 +19,7 @@ from tools.notebooks import ROOT, has_picture
 from tools.sections import shown_by
 
 KEPT = ROOT / "build" / "site"  # the pictures, until their notebook changes
-MADE_FROM = ("helpers", "lessons", "autograd_surprises")
+MADE_FROM = ("helpers", "lessons", "autograd_surprises", "tools")
 
 
 def recorded(notebooks: list[Path]) -> dict[Path, dict]:
@@ -55,14 +55,15 @@ def record(path: Path, file: Path) -> None:
     with contextlib.redirect_stdout(sys.stderr):
         for cell, shown in shown_by(notebook, has_picture):
             made[cell.id] = (freeze if isinstance(shown, Explorer) else freeze_picture)(shown)
-    file.write_text(json.dumps(made), encoding="utf-8")
+    file.with_suffix(".new").write_text(json.dumps(made), encoding="utf-8")
+    file.with_suffix(".new").replace(file)
 
 
 def _seal(notebook):
     """A hash of everything that its pictures depend on."""
     found = hashlib.sha256(f"{torch.__version__} {matplotlib.__version__}".encode())
     sources = [file for folder in MADE_FROM for file in sorted((ROOT / folder).rglob("*.*"))]
-    for file in [notebook, Path(__file__), *sources]:
+    for file in [notebook, *sources]:
         if file.is_file() and file.suffix != ".pyc" and file.name != "lesson_texts.json":
             found.update(file.read_bytes())
     return found.hexdigest()[:16]
