@@ -37,7 +37,7 @@ from autograd_surprises.show import picture as pictures  # noqa: E402
 from helpers.explore import freeze, freezing  # noqa: E402
 from helpers.explore.controls import positions, stands_beside  # noqa: E402
 from helpers.explore.player import Player  # noqa: E402
-from tools.sections import shown_by  # noqa: E402
+from tools.website.recording import shown_by  # noqa: E402
 
 if sys.version_info >= (3, 11):
     import tomllib
