@@ -1,6 +1,7 @@
 """The parts of the website that need no browser. tests/browser/test_website.py has the pages."""
 
 import re
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -216,3 +217,29 @@ def test_an_expression_of_the_search_means_the_same_in_javascript():
     ours = (words.NAME, words.NEGATION)
     for expression in (expressions.NAME, expressions.END, expressions.TRACEBACK, *ours, *replaced):
         assert not re.search(r"\\[swbdSWBDAZ]|\(\?P|\(\?[aiLmsux]|\(\?#|[*+?}]\+", expression)
+
+
+def test_a_build_that_fails_leaves_the_old_site(tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError("no disk")
+
+    (tmp_path / "index.html").write_text("old")
+    monkeypatch.setattr(website, "sources", lambda frozen: {})
+    monkeypatch.setattr(website, "Sphinx", fail)
+    with pytest.raises(RuntimeError, match="no disk"):
+        website.build(tmp_path, {})
+    assert (tmp_path / "index.html").read_text() == "old"
+
+
+def test_half_a_recording_is_not_taken_for_a_whole_one(tmp_path, monkeypatch):
+    def half(file, text, **_):
+        file.write_bytes(text[:1].encode())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(recording.nbformat, "read", lambda *_, **__: None)
+    monkeypatch.setattr(recording, "shown_by", lambda *_: ())
+    monkeypatch.setattr(recording.os, "chdir", lambda folder: None)
+    monkeypatch.setattr(Path, "write_text", half)
+    with pytest.raises(KeyboardInterrupt):
+        recording.record(tmp_path / "00_a.ipynb", tmp_path / "kept.json")
+    assert not (tmp_path / "kept.json").exists()
