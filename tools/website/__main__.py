@@ -9,6 +9,7 @@ from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace, patch_docutils
 
 from autograd_surprises.atlas.record import FOLDER
 from autograd_surprises.show import live_picture
@@ -75,9 +76,10 @@ def build(target: Path, frozen: dict[Path, dict]) -> int:
         shutil.copytree(FOLDER, Path(folder, "extra", "atlas"))
         made, doctrees = Path(folder, "html"), Path(folder, "doctrees")
         options = {"status": None, "warningiserror": True, "parallel": 2}
-        sphinx = Sphinx(folder, None, made, doctrees, "html", CONFIGURATION, **options)
-        sphinx.connect("doctree-read", _keep_anchors, priority=1)
-        sphinx.build()
+        with patch_docutils(), docutils_namespace():  # a second site is made in one process
+            sphinx = Sphinx(folder, None, made, doctrees, "html", CONFIGURATION, **options)
+            sphinx.connect("doctree-read", _keep_anchors, priority=1)
+            sphinx.build()
         for_debugging = shutil.ignore_patterns("*.map", "jupyter_execute")
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(made, target, ignore=for_debugging)
