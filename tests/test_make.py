@@ -131,11 +131,15 @@ def test_our_environment_is_emptied_if_its_python_does_not_run_or_it_was_moved(c
     assert checkout.make("lab")[1] == [LAB]
 
 
-@pytest.mark.parametrize("whose", ["his own", "a link", "a link to nothing"])
+@pytest.mark.parametrize("whose", ["his own", "a worktree's", "a link to nothing"])
 def test_an_environment_that_make_did_not_make_is_left_alone(checkout, tmp_path, whose):
     checkout.python()
     folder = checkout.venv if whose == "his own" else tmp_path / "elsewhere"
-    if whose != "a link to nothing":
+    if whose == "a worktree's":  # the other checkout's environment, ready
+        checkout.make("lab")
+        checkout.venv.rename(folder)
+        (folder / "ours").write_text("/the/other/checkout/.venv\n")
+    elif whose == "his own":
         (folder / "bin").mkdir(parents=True)
         checkout.python("python").rename(folder / "bin/python")
     if whose != "his own":
