@@ -5,10 +5,8 @@ what the installed torch prints.
 """
 
 import ast
-import copy
 from pathlib import Path
 
-import pytest
 from notebook_rules import Notebook
 
 from autograd_surprises.facts.toml_data import tomllib
@@ -82,19 +80,3 @@ def test_the_page_has_each_row_and_links_to_its_notebook():
         link = f"[{row['notebook'][:2]}](../notebooks/{row['notebook']}.ipynb)"
         claim, truth, shown_in = line.strip("| ").split(" | ")
         assert (claim, shown_in) == (row["claim"], link) and truth
-
-
-@pytest.mark.parametrize(
-    "row, part, changes",
-    [
-        ("A1", "shown", {"says": "another text"}),
-        ("A1", "shown", {"kind": "ValueError"}),
-        ("A1", "shown", {"cell": "gone"}),
-        ("A1", "repaired", {"says": "another text"}),
-        ("A1", "repaired", {"cell": "no-super", "says": "Module"}),
-    ],
-)
-def test_a_planted_fault_is_seen(row, part, changes):
-    rows = copy.deepcopy({row: ROWS[row]})
-    rows[row][part][0].update(changes)
-    assert len([*complaints(rows)]) == 1
