@@ -9,8 +9,6 @@ import torch
 from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from autograd_surprises.messages import pasted as expressions
-from autograd_surprises.messages import words
 from helpers.explore import explore, freeze, freezing
 from lessons.asking.prediction import Prediction
 from tools import lesson_texts
@@ -197,27 +195,6 @@ def test_a_folder_that_is_no_site_is_not_emptied(tmp_path, monkeypatch):
     with pytest.raises(SystemExit, match="holds something other than a site"):
         website.main(tmp_path)
     assert (tmp_path / "thesis.txt").read_text() == "mine"
-
-
-@pytest.mark.parametrize(("most", "code"), [(4, 0), (3, 1)])
-def test_a_site_that_is_too_large_fails(tmp_path, monkeypatch, most, code):
-    def build(site, frozen):
-        site.mkdir()
-        (site / "index.html").write_text("1234")
-        return 0
-
-    monkeypatch.setattr(website, "recorded", lambda notebooks: {})
-    monkeypatch.setattr(website, "build", build)
-    monkeypatch.setattr(website, "LARGEST", most)
-    assert website.main(tmp_path / "site") == code
-
-
-def test_an_expression_of_the_search_means_the_same_in_javascript():
-    """Others would match other letters in one of them, or are an error there."""
-    replaced = [expression for expression, _ in expressions.AROUND]
-    ours = (words.NAME, words.NEGATION)
-    for expression in (expressions.NAME, expressions.END, expressions.TRACEBACK, *ours, *replaced):
-        assert not re.search(r"\\[swbdSWBDAZ]|\(\?P|\(\?[aiLmsux]|\(\?#|[*+?}]\+", expression)
 
 
 def test_a_build_that_fails_leaves_the_old_site(tmp_path, monkeypatch):
