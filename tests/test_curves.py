@@ -74,23 +74,6 @@ def test_a_jump_is_found_to_the_last_bit(jump):
     assert jump == 0 or curve.x[i] == math.nextafter(jump, -math.inf)
 
 
-@pytest.mark.parametrize(
-    "fn, calls",
-    [
-        (torch.sin, 7),
-        (torch.relu, 7),  # a kink at 0 is looked at anyway
-        (torch.round, 7),
-        (lambda x: x.clamp(-1, 0.25), 8),
-        (lambda x: torch.floor((x - 1 / 3) * math.pi), 14),  # 18 jumps, at no round numbers
-        (lambda x: x.clamp(-1 / 3, math.pi / 2), 13),
-    ],
-)
-def test_a_slow_function_is_called_a_few_times(fn, calls):
-    called = []
-    gradient_curve(lambda x: called.append(x) or fn(x))
-    assert len(called) <= calls
-
-
 def test_a_listed_kink_is_sampled_with_its_float_neighbours():
     kink = 1 / 3
     x = gradient_curve(torch.sin, kinks=(kink,)).x
@@ -267,25 +250,6 @@ def test_a_function_that_calls_autograd_itself():
     torch.testing.assert_close(curve.grad, -torch.sin(curve.x))
 
 
-def test_the_number_of_threads_is_left_alone():
-    before = torch.get_num_threads()
-    torch.set_num_threads(3)  # the tests run with one, which hides what is not restored
-    try:
-        with pytest.raises(ValueError, match="elementwise"):
-            gradient_curve(torch.cumsum, dim=0)
-        gradient_curve(torch.sin)
-        assert torch.get_num_threads() == 3
-    finally:
-        torch.set_num_threads(before)
-
-
-@pytest.mark.parametrize("points", [2, 3, 4])
-def test_a_few_points_are_enough_for_a_kink(points):
-    curve = gradient_curve(with_gradient_1(lambda x: x.clamp(max=0.3)), (-1, 2), points)
-    assert (curve.x - 0.3).abs().min() < 1e-9
-    assert curve.disagreement() == [(0.3, 2.0)]
-
-
 @pytest.mark.parametrize(
     "fn, arguments, error, message",
     [
@@ -335,47 +299,10 @@ class Passing(Forgetful):
         return grad_output
 
 
-class SecondOnly(Forgetful):
-    @staticmethod
-    def forward(x, weight):
-        return x * weight
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return None, grad_output
-
-
-class FirstOnly(SecondOnly):
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output, None
-
-
-@pytest.mark.parametrize(
-    "fn, name",
-    [
-        (lambda x: FirstOnly.apply(Forgetful.apply(x), x.detach()), "Forgetful"),
-        (lambda x: Forgetful.apply(Passing.apply(x)), "Forgetful"),
-        (lambda x: SecondOnly.apply(x, x.detach().requires_grad_()), "SecondOnly"),
-    ],
-)
-def test_a_backward_that_returns_none_is_named(fn, name):
-    said = (
-        f"^backward returned None: end {name}.backward with return and a gradient for each input$"
-    )
+def test_a_backward_that_returns_none_is_named():
+    said = "^backward returned None: end Forgetful.backward with return and a gradient for each "
     with pytest.raises(ValueError, match=said):
-        gradient_curve(fn)
-
-
-def test_a_function_that_x_does_not_reach_is_not_blamed():
-    weight = torch.ones((), dtype=torch.float64, requires_grad=True)
-    for fn in (
-        lambda x: Passing.apply(x.detach()) * weight,
-        lambda x: Forgetful.apply(weight) * x.detach(),
-        lambda x: Passing.apply(x).detach() * weight,
-    ):
-        with pytest.raises(ValueError, match="is not connected to x"):
-            gradient_curve(fn)
+        gradient_curve(lambda x: Forgetful.apply(Passing.apply(x)))
 
 
 @pytest.mark.parametrize(

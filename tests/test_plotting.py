@@ -192,37 +192,6 @@ def shifted(weight, by=0.0):
     return round_ste(weight - by)
 
 
-@pytest.mark.slow
-def test_the_words_in_a_figure_are_its_own():
-    first = {"shifted, by=0.5", "value", "weight", "gradient ≠ slope", "true slope"}
-    second = {"relu", "value", "x", "gradient agrees", "slope · grad_output", "they differ"}
-    for _ in range(2):
-        assert first <= {*strokes_in(plot_gradient_curve(shifted, by=0.5))[1]}
-        figure = plot_gradient_curve(torch.relu, grad_output=2, title="relu")
-        said = {*strokes_in(figure)[1]}
-        assert second <= said and not (first - {"value"}) & said
-    _, words = strokes_in(plot_gallery({"up": torch.sin, "down": torch.cos}, title="Both"))
-    assert words.index("up") < words.index("down") and "Both" in words
-
-
-@pytest.mark.slow
-def test_a_moved_picture_has_the_strokes_words_and_pixels_of_a_new_one():
-    def drawn(*shown):
-        drawing = CurveDrawing(shifted, (-3, 3))
-        drawing.show(by=0.25)
-        drawing.fit(drawing.ranges)
-        picture = LivePicture(drawing.figure, drawing.moving)
-        for values in shown:
-            title = drawing.show(**values)
-            drawing.figure.suptitle(title)
-            picture.refresh()
-            stored = picture.store()
-        return read_strokes(picture), picture.words, stored
-
-    first, last = {"by": 0.25, "grad_output": 1.0}, {"by": 0.5, "grad_output": 2.0}
-    assert drawn(first, last) == drawn(last, last) != drawn(first, first)
-
-
 def test_the_dashed_line_is_called_what_it_is():
     drawing = CurveDrawing(torch.relu, (-1, 1))
     for grad_output, expected in (
@@ -236,22 +205,6 @@ def test_the_dashed_line_is_called_what_it_is():
             names = [text.get_text() for text in figure.legends[0].get_texts()]
             assert names[-2:] == expected
         assert ("slope" in drawing.figure.axes[1].get_title()) == (grad_output == 1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("count, grad_output", [(1, 1), (1, 2), (5, 2)])
-def test_nothing_in_a_gallery_is_cut_off(count, grad_output):
-    figure = plot_gallery(
-        {f"curve {i}": torch.sin for i in range(count)},
-        title="A title of words",
-        grad_output=grad_output,
-    )
-    figure.canvas.draw()
-    renderer = figure.canvas.get_renderer()
-    (title,) = (text for text in figure.texts if text.get_text() == figure.get_suptitle())
-    for thing in (figure.legends[0], title):
-        box = thing.get_window_extent(renderer)
-        assert box.x0 >= 0 and box.x1 <= figure.bbox.x1
 
 
 DOLLARS = r"$\costs$ 5"  # matplotlib takes it for a formula, and refuses it
@@ -278,16 +231,3 @@ def costs(x, currency=DOLLARS):
 def test_words_of_the_user_are_no_formula(show):
     data, _ = show()._repr_mimebundle_()
     assert DOLLARS in data["text/plain"]
-
-
-def test_a_figure_that_has_changed_is_laid_out_again():
-    figure = Picture(4, 3)
-    ax = figure.subplots()
-    ax.plot([0, 1], [0, 1])
-    figure._repr_mimebundle_()
-    top = ax.bbox.y1
-    figure._repr_mimebundle_()
-    assert ax.bbox.y1 == top
-    title = figure.suptitle("a title\nof two lines")
-    figure._repr_mimebundle_()
-    assert ax.bbox.y1 < title.get_window_extent().y0

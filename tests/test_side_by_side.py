@@ -148,16 +148,3 @@ def test_a_column_shows_its_own_curve():
 def test_what_cannot_be_compared(functions, sliders, error, message):
     with pytest.raises(error, match=message):
         explore(functions, **sliders)
-
-
-def test_a_setting_that_one_function_refuses_is_shown_as_an_error():
-    def refuses(x, low=0.0):
-        if low > 0.5:
-            raise ValueError("low is too high")
-        return x * 1
-
-    explorer = explore({"refuses": refuses, "maximum": maximum}, low=(0.0, 1.0, 0.1))
-    before = explorer.summary
-    with pytest.raises(ValueError, match="too high"):
-        explorer.set(low=1.0)
-    assert "low is too high" in explorer.message.value and explorer.summary == before

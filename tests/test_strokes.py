@@ -175,15 +175,3 @@ def test_a_path_that_an_artist_is_clipped_to_is_part_of_its_style(ax):
         line.set_clip_path(Circle((0.5, 0.5), radius, transform=ax.transData))
     outlines = {style["outline"] for style in shown(ax).styles if "outline" in style}
     assert len(outlines) == 2
-
-
-def letters(*looks):
-    """The letters of the words "slope $x^2$" in each of these looks, as a page gets them."""
-    ax = Picture(4, 3).subplots()
-    words = [ax.text(0.1, 0.2 * n, "slope $x^2$", **look) for n, look in enumerate(looks)]
-    return [body[1] for _, body in read_strokes(shown(ax, *words))[1]]
-
-
-@pytest.mark.parametrize("look", [{"fontsize": 30}, {"weight": "bold"}, {"family": "monospace"}])
-def test_words_in_another_look_have_letters_of_their_own(look):
-    assert letters({}, look)[1:] == letters(look)

@@ -4,7 +4,6 @@ import json
 
 import ipywidgets
 import pytest
-import torch
 from test_freezing import unpacked
 
 from helpers.explore import explore, freeze, freezing
@@ -55,17 +54,6 @@ def test_a_button_moves_its_controls_and_no_others(explorer):
     assert explorer.values == {"low": -2.0, "high": 2.5, "kind": "down"}
 
 
-def test_the_buttons_are_above_the_picture_and_the_controls_below(explorer):
-    rows = [k for k, row in enumerate(explorer.children) if isinstance(row, ipywidgets.HBox)]
-    (controls,) = (
-        row
-        for row in explorer.children
-        if {*explorer.sliders.values()} <= {*getattr(row, "children", ())}
-    )
-    places = [explorer.children.index(part) for part in (explorer.picture, controls)]
-    assert rows[-1] < places[0] < places[1]
-
-
 def test_a_button_whose_setting_raises_says_so(explorer):
     buttons_of(explorer)["try: high"]["3"].click()
     assert "too high" in explorer.message.value
@@ -113,8 +101,3 @@ def test_a_page_without_a_kernel_has_the_same_settings(explorer, monkeypatch):
                 continue
             button.click()
             assert texts[k][1] == explorer.summary
-
-
-def test_a_parameter_of_that_name_is_explained():
-    with pytest.raises(TypeError, match="tries needs a dict"):
-        explore(lambda x, tries=1.0: tries * torch.sin(x), tries=(0.0, 2.0))
