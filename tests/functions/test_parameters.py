@@ -162,17 +162,6 @@ def test_lsq_counts_its_bins_in_float32_where_x_has_half_the_precision():
         torch.testing.assert_close(got, want.float(), rtol=1e-3, atol=1e-3)
 
 
-def test_lsq_adds_up_many_numbers():
-    n = 3_000_000
-    step_size = torch.tensor(0.37, requires_grad=True)
-    y = lsq_quantize(torch.full((n,), 5.0), step_size, -128, 127)
-    (got,) = torch.autograd.grad(y, step_size, torch.full((n,), 0.1))
-    residual = torch.tensor(5.0) / torch.tensor(0.37)
-    want = n * 0.1 * (residual.round() - residual).double() / (n * 127) ** 0.5
-    # one thread is off by 6e-5, torch.dot by 2e-3, adding one after the other by 3e-2
-    torch.testing.assert_close(got.double(), want.double(), rtol=2e-4, atol=0)
-
-
 def test_lsq_in_forward_mode_is_the_transpose_of_backward():
     x, step_size = torch.linspace(-2, 2, 7), torch.tensor([0.3])
     quantize = lambda x, s: lsq_quantize(x, s, -4, 3)  # noqa: E731

@@ -1,12 +1,10 @@
 """What is right passes: torch's own operations, and Functions without a fault."""
 
 import faulty
-import hypothesis.strategies as st
 import pytest
 import torch
 import torch.nn.functional as F
 from faulty import NESTED
-from hypothesis import given, settings
 
 from autograd_surprises.report_card import report_card
 from autograd_surprises.report_card.questions import COMPILED
@@ -186,17 +184,6 @@ def test_a_straight_through_estimator_inside_may_replace_both_gradients():
     card = report_card(learned_step_size, *example, like=gradient_of_learned_step_size)
     require_passed(card)
     assert "is that of like" in card["double backward"].message
-
-
-numbers = st.lists(st.floats(-50, 50, width=32), min_size=1, max_size=6)
-
-
-@pytest.mark.slow
-@each("function", [torch.relu, torch.sigmoid, F.hardtanh, F.gelu])
-@settings(max_examples=8)
-@given(values=numbers)
-def test_elementwise_on_random_numbers(function, values):
-    require_passed(report_card(function, torch.tensor(values)))
 
 
 @pytest.mark.slow
