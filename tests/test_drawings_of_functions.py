@@ -26,7 +26,7 @@ from lessons.choices import ESTIMATORS, bias_and_spread, estimates, exact_gradie
 from lessons.derivatives import derivatives
 from lessons.gradients_of_gradients.drawings import CurvatureDrawing, DescentDrawing
 from lessons.six_estimators.drawings import EstimatorsDrawing
-from lessons.surrogate_gradients.drawings import StaircaseDrawing, SurrogateDrawing
+from lessons.surrogate_gradients.drawings import SurrogateDrawing
 from lessons.the_doctor.drawings import VerdictDrawing
 from lessons.zero.drawings import LOWEST, ZERO_AT, SaturationDrawing
 
@@ -170,29 +170,6 @@ def test_descent_draws_each_path_and_says_where_it_ends():
     assert low < 0 and high > 3
 
 
-def test_descent_is_shown_up_to_a_step():
-    drawing = DescentDrawing(bowl, {"halving": halve, "jumping": jump})
-    assert drawing.show(x1=4.0, x2=-2.0, steps=2) == (
-        "halving: 2 steps to (1, -0.5), still moving; jumping: 1 steps to (0, 0), a minimum"
-    )
-    halved, _, _, end, _ = lines(drawing, 0)
-    assert (halved, end) == ([[4, -2], [2, -1], [1, -0.5]], [[1, -0.5]])
-    assert [y for _, y in lines(drawing, 1)[0]] == pytest.approx([20, 5, 1.25])
-    assert drawing.show(x1=4.0, x2=-2.0, steps=3) == drawing.show(x1=4.0, x2=-2.0)
-
-
-def test_the_ball_is_shown_after_a_step():
-    drawing = StaircaseDrawing()
-    whole = drawing.show()
-    (path,) = lines(drawing, 1)
-    for steps, said in ((0, "at 4.5 after 0 steps"), (1, "at 4.17 after 1 step")):
-        assert drawing.show(steps=steps) == said
-        assert lines(drawing, 1) == [path[: steps + 1]]
-        seen, end, start = ([x for x, _ in line] for line in lines(drawing, 0))
-        assert (seen, end, start) == ([x for _, x in path[: steps + 1]], [path[steps][1]], [4.5])
-    assert drawing.show(steps=40) == whole == "reaches the bottom in 7 steps, and rests at -0.88"
-
-
 def test_two_kinds_of_marks_show_the_lowest_values_that_are_defined():
     plane = FieldDrawing(torch.sqrt).figure.axes[1]
     marks = [line for line in plane.lines if line.get_label().startswith("lowest")]
@@ -222,30 +199,6 @@ def test_larger_inputs_flatten_more_units_and_let_less_gradient_through(activati
     assert firsts == sorted(firsts, reverse=True) and firsts[0] > 1e6 * firsts[-1] > 0
     sizes, _ = measured[-1]
     assert sizes == sorted(sizes), "it shrinks from layer to layer"
-
-
-def network():
-    """The weights, the inputs and the upstream gradient that the drawing has."""
-    generator = torch.Generator().manual_seed(0)
-    shapes = (8, 16, 16), (8, 4, 16), (4, 16)
-    weights, inputs, upstream = (torch.randn(shape, generator=generator) for shape in shapes)
-    return weights / 4, inputs, upstream
-
-
-def test_sizes_of_gradients_are_those_of_finite_differences():
-    weights, inputs, upstream = (each.double() for each in network())
-
-    def loss(first):
-        hidden = first
-        for weight, more in zip(weights[1:], inputs[1:], strict=True):
-            hidden = torch.tanh(hidden) @ weight + more
-        return (torch.tanh(hidden) * upstream).sum()
-
-    steps = 1e-6 * torch.eye(64, dtype=torch.float64).reshape(-1, 4, 16)
-    slopes = torch.stack([loss(inputs[0] + h) - loss(inputs[0] - h) for h in steps]) / 2e-6
-    sizes, _ = sizes_and_shares(SaturationDrawing(), "tanh", 1.0)
-    expected = (slopes.abs().mean() / upstream.abs().mean()).item()
-    assert sizes[0] == pytest.approx(expected, rel=1e-4)
 
 
 def test_each_size_of_gradient_has_its_marker():
@@ -300,15 +253,6 @@ def test_a_drawing_has_one_explorer():
     explore(drawing, v1=(-1.0, 1.0))
     with pytest.raises(ValueError, match="has its sliders already"):
         explore(drawing, v1=(-9.0, 9.0))
-
-
-def test_each_method_has_a_start_of_its_own():
-    def walk_in_place(fn, start):
-        start -= 1
-        return start[None]
-
-    drawing = DescentDrawing(bowl, {"in place": walk_in_place, "stays": lambda fn, x: x[None]})
-    assert "stays: 0 steps to (5, 5)" in drawing.show(x1=5.0, x2=5.0)
 
 
 @pytest.mark.parametrize("kind", ["a minimum", "a saddle point", "a maximum"])

@@ -75,36 +75,6 @@ def test_the_accumulated_gradient_is_what_backward_adds_up(lengths, divide_by, l
     assert numbers == pytest.approx(counts, rel=0.05)
 
 
-def test_no_number_of_tokens_stands_on_the_dashed_line():
-    drawing = AccumulationDrawing()
-    for divide_by in DIVISORS:
-        for batch_2 in (1, 2, 4, 6, 7, 8, 9, 10, 12, 16, 24, 32):
-            drawing.show(8, batch_2, divide_by)
-            renderer = drawing.figure.canvas.get_renderer()
-            for number in moving(drawing, Text, 1):
-                box = number.get_window_extent(renderer).transformed(
-                    number.axes.transData.inverted()
-                )
-                assert not box.y0 < 1 < box.y1, (divide_by, batch_2, number.get_text())
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"g1": 3.0, "g2": 4.0, "limit": 5.0}, "(3, 4) is inside the limit and stays"),
-        ({"g1": 3.0, "g2": 4.0, "limit": 2.5}, "becomes (1.5, 2): the length goes from 5 to 2.5, "
-         "the direction stays"),
-        ({"g1": 3.0, "g2": 4.0, "by": "value"}, "becomes (1, 1): the length goes from 5 to 1.41, "
-         "the direction turns by 8°"),
-        ({"g1": 4.0, "g2": -4.0, "by": "value"}, "(4, -4) becomes (1, -1): the length goes from "
-         "5.66 to 1.41, the direction stays"),
-        ({"g1": 0, "g2": 0}, "(0, 0) is inside the limit and stays"),
-    ],
-)  # fmt: skip
-def test_clipping_says_what_it_does_to_length_and_direction(settings, said):
-    assert said in ClippingDrawing().show(**settings)
-
-
 def test_the_limit_is_a_circle_or_a_square():
     drawing = ClippingDrawing()
     circle, square, before, _, after, _, dot, says = drawing.moving
@@ -162,14 +132,6 @@ def test_what_survives_is_what_torch_rounds(dtype, power):
     lost = ~(zero | infinite | survive)
     parts = (zero, lost, survive, infinite)
     assert found == [round(100 * part.double().mean().item()) for part in parts]
-
-
-def test_0_and_100_percent_mean_none_and_all():
-    one_loses_digits = torch.cat([torch.ones(999), torch.tensor([2.0**-20])])
-    said = HalfPrecisionDrawing(one_loses_digits).show(dtype="float16", power=0)
-    assert said.endswith("0 % become 0, under 1 % lose digits, over 99 % survive, 0 % become inf")
-    said = HalfPrecisionDrawing(torch.ones(1000)).show(dtype="float16", power=0)
-    assert said.endswith("0 % become 0, 0 % lose digits, 100 % survive, 0 % become inf")
 
 
 def test_the_dark_zones_hold_what_becomes_0_and_inf():

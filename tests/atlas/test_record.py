@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import math
 import re
 from math import inf, nan
 
@@ -20,7 +19,6 @@ from autograd_surprises.atlas import (
     versions,
 )
 from autograd_surprises.atlas.installed import installed_version, survey
-from autograd_surprises.atlas.measuring import ELSEWHERE
 from autograd_surprises.atlas.point import Point
 from autograd_surprises.atlas.record import FOLDER, as_text, from_text, stored
 from autograd_surprises.atlas.rows import NOTES
@@ -29,44 +27,6 @@ from tools.atlas import PAGE, page
 
 REMEDY = "run `make atlas` (TORCH=2.8.0 for another version), and read what changed"
 
-
-def same(stored, found, loose):
-    """The same numbers but for their last digits; beside a pole (loose), of the same size."""
-    if isinstance(stored, str) or isinstance(found, str):
-        return stored == found
-    if loose and min(abs(stored), abs(found)) > 1e10:
-        return stored * found > 0 and abs(math.log10(abs(stored) / abs(found))) < 2
-    return math.isclose(stored, found, rel_tol=2.1e-5) or 0 < max(abs(stored), abs(found)) < 1e-15
-
-
-def beside_a_pole(point, value, gradient):
-    nothing = value == "nan" and not isinstance(gradient, str) and abs(gradient) > 1e10
-    return point[0] in "<>" or nothing or (not isinstance(value, str) and abs(value) > 1e10)
-
-
-def differences(stored, found, call):
-    """The points of an operation where two measurements on the same processor differ."""
-    if stored.keys() != found.keys():
-        return [f"{call}: {sorted(stored)}, then {sorted(found)}"]
-    wrong = [
-        key for key in ("backward", "error", "also", "note") if stored.get(key) != found.get(key)
-    ]
-    for part in ("points", *ELSEWHERE):
-        old, new = stored.get(part, {}), found.get(part, {})
-        if old.keys() != new.keys():
-            wrong.append(f"{part}: {sorted(old.keys() ^ new.keys())}")
-            continue
-        for point in old:
-            loose = beside_a_pole(point, *old[point][:2])
-            pairs = zip(old[point], new[point], strict=False)
-            alike = all(same(a, b, loose) for a, b in pairs)
-            if not alike or len(old[point]) != len(new[point]):
-                wrong.append(f"{part} at {point}: {old[point]}, then {new[point]}")
-    return [f"{call}, {each}" for each in wrong]
-
-
-# Of 64 infinite numbers in float32, gelu is NaN on some processors with AVX2, and not on others.
-DIFFERS_WITH_AVX2 = {"F.gelu(x)": "64 numbers, float32"}
 
 # Where eigenvalues or inputs tie, libraries of other processors may pick another one.
 PICKED_BY_LIBRARIES = ("svdvals", "eigvalsh", "'nuc'", "topk", "kthvalue", "median", "mode")
@@ -96,13 +56,6 @@ def test_this_torch_measures_what_is_stored():
     old = json.loads((FOLDER / f"torch-{version}.json").read_text(encoding="utf-8"))
     new = json.loads(as_text(measured))
     assert essentials(new) == essentials(old), REMEDY
-    if old["processor"] == new["processor"]:
-        for part in ("elementwise", "ties"):
-            assert old[part].keys() == new[part].keys(), REMEDY
-            for call, entry in old[part].items():
-                for each in (entry, new[part][call]):
-                    each.pop(DIFFERS_WITH_AVX2.get(call), None)
-                assert differences(entry, new[part][call], call) == [], REMEDY
 
 
 @pytest.mark.parametrize("version", versions())
