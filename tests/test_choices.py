@@ -3,7 +3,6 @@
 import itertools
 import json
 from pathlib import Path
-from statistics import mean, stdev
 
 import pytest
 import torch
@@ -22,8 +21,6 @@ from lessons.choices import (
     reinforce,
     unit_loss,
 )
-from lessons.digits.autoencoder import TRAININGS
-from lessons.digits.looks import WAYS
 from tools import trainings
 
 NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
@@ -103,57 +100,3 @@ def test_the_mean_of_a_batch_contains_the_sample_itself(of_others, part):
         total = total + weight * (losses[first] - baseline) * log_probability[first]
     (found,) = torch.autograd.grad(total, logits)
     torch.testing.assert_close(found, part * exact_gradient())
-
-
-# ---- trainings that notebooks 07, 23 and 24 read from a file
-
-
-def test_what_notebook_07_says_of_trainings_in_few_bits():
-    def rows(method, rate):
-        found = [r for r in STORED["digits"] if (r["method"], r["learning rate"]) == (method, rate)]
-        return {row["bits"]: row for row in found}
-
-    for rate in (0.03, 0.2, 1.0):
-        for row in rows("default gradient", rate).values():
-            assert not any(map(any, row["gradients"])) and 2.2 < row["losses"][-1] < 2.5
-    assert [bits for bits, r in rows("straight-through", 1.0).items() if r["read"] > 20] == [4, 2]
-    assert not [r for r in rows("learned step", 1.0).values() if r["read"] > 20]
-
-
-def of_readers(name):
-    return {way: [row[name] for row in STORED["readers"] if row["way"] == way] for way in WAYS}
-
-
-def test_whose_patches_are_read_best_depends_on_who_reads():
-    own, new = of_readers("own"), of_readers("new")
-    mixture = of_readers("mixture")["softmax"]
-    assert all(mean(own[way]) > mean(own["random patches"]) + 5 for way in WAYS[1:])
-    assert max(own, key=lambda way: mean(own[way])) == "Gumbel-softmax"
-    assert min(WAYS[1:], key=lambda way: mean(own[way])) == "softmax"
-    assert mean(mixture) > mean(own["softmax"]) + 5
-    for way in set(WAYS) - {"softmax"}:
-        ahead, behind = (
-            sum(a > b for a, b in zip(*pair, strict=True))
-            for pair in ((new["softmax"], new[way]), (new[way], new["softmax"]))
-        )
-        assert ahead >= 17 and behind <= 4, way
-    assert min(new, key=lambda way: stdev(new[way])) == "softmax"
-    little = [way for way in WAYS if way not in ("softmax", "random patches")]
-    assert all(abs(mean(new[way]) - mean(own[way])) < 3 for way in little)
-
-
-def test_what_a_codebook_gains_from_beta_and_from_codes_at_images():
-    def numbers(way, name):
-        return [row[name] for row in STORED["codebooks"] if row["way"] == way]
-
-    error = {way: numbers(way, "squared error") for way in TRAININGS}
-    in_use = {way: mean(numbers(way, "codes in use")) for way in TRAININGS}
-    betas = "beta = 0", "beta = 0.25", "beta = 1", "beta = 4"
-    assert sorted(in_use, key=in_use.get)[:4] == list(reversed(betas))
-    less = [a < b for a, b in zip(error["beta = 0"], error["beta = 0.25"], strict=True)]
-    assert sum(less) >= 9 and mean(numbers("beta = 0", "from z to its code")) > 10
-    for way in ("revived", "start at images"):
-        assert in_use[way] == 16
-        assert all(a < b for a, b in zip(error[way], error["beta = 0.25"], strict=True))
-    apart = abs(mean(error["revived"]) - mean(error["start at images"]))
-    assert apart < stdev(error["revived"]) / 3

@@ -13,10 +13,7 @@ import torch
 from autograd_surprises.facts.toml_data import tomllib
 from autograd_surprises.show.colours import GREY, RED
 from autograd_surprises.show.findings import badge
-from helpers.curves.agreement import measure_together
-from helpers.functions import clamp
 from lessons.asking.checking import Verdict, check, judge
-from lessons.asking.difference_figure import plot_difference
 from lessons.asking.expectations import expect_error, expect_warning
 from lessons.asking.prediction import STORED, Prediction
 from tools.notebooks import ROOT, notebook_files
@@ -217,15 +214,6 @@ def test_a_wrong_curve_is_drawn_against_the_expected_one(monkeypatch, capsys):
     names = [text.get_text() for text in picture.legends[0].get_texts()]
     assert names == ["your value", "your gradient", "expected"]
     assert capsys.readouterr().out.count("called") <= 2, "drawing it prints again"
-
-
-def test_where_a_single_point_differs_both_dots_are_closed():
-    """An open dot would say that the gradient there is another one."""
-    sides = [{"min": 0.0, "max": 1.0, "bound_gradient": g} for g in (0.0, 1.0)]
-    _, ax = plot_difference(*measure_together([(clamp, side) for side in sides], (-1, 2))).axes
-    dots = [line for line in ax.lines if line.get_marker() == "o" and len(line.get_xdata())]
-    assert [line.get_ydata().tolist() for line in dots] == [[0, 0], [1, 1]]
-    assert all(line.get_markerfacecolor() == line.get_color() for line in dots)
 
 
 def test_in_a_terminal_the_picture_is_its_summary(capsys):

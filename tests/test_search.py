@@ -1,11 +1,11 @@
 """The search: what it finds for questions, slips, parts of messages and whole tracebacks."""
 
 import pytest
-from pasted_texts import UNKNOWN, pasted
+from pasted_texts import TYPED, UNKNOWN, pasted
 
 from autograd_surprises.messages import queries
 from autograd_surprises.messages.entries import Section
-from autograd_surprises.messages.queries import find
+from autograd_surprises.messages.queries import MOST, find
 from autograd_surprises.messages.words import stem, terms
 from tools.lesson_texts import STORED, lesson_texts
 
@@ -50,6 +50,12 @@ def test_a_part_of_several_messages_finds_them_all():
 def test_nothing_is_found_where_nothing_is_known():
     for how, text in UNKNOWN.items():
         assert find(text).is_guess or not find(text).found, how
+
+
+def test_not_too_many_are_found_by_words():
+    for text in TYPED:
+        found = find(text).found
+        assert len(found) <= MOST or all(text.lower() in each.searched for each in found), text
 
 
 def test_a_pasted_message_finds_its_entry_alone():

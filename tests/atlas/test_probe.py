@@ -13,7 +13,6 @@ from autograd_surprises.atlas.measuring import gradient_function, value_function
 from autograd_surprises.atlas.measuring_points import points_to_measure
 from autograd_surprises.atlas.point import Point
 from autograd_surprises.atlas.probe import close, probe_at, rounded
-from autograd_surprises.numerics import slope_and_limit
 
 
 def at(fn, x):
@@ -70,33 +69,6 @@ def test_a_wrong_gradient_is_not_the_slope(x):
 )
 def test_kinds(fn, x, expected):
     assert at(fn, x).kind == expected
-
-
-@pytest.mark.parametrize(
-    "fn, x, side, slope",
-    [
-        (torch.sqrt, 0.0, 1, inf),
-        (lambda x: -torch.sqrt(-x), 0.0, -1, inf),
-        (torch.log, 0.0, 1, inf),
-        (lambda x: x * torch.log(x), 0.0, 1, -inf),
-        (torch.reciprocal, 0.0, -1, -inf),
-        (lambda x: x.abs().sqrt(), 0.0, -1, -inf),
-        (torch.relu, 0.0, -1, 0.0),
-    ],
-)
-def test_vertical_tangents_and_poles(fn, x, side, slope):
-    assert slope_and_limit(fn, torch.tensor([x], dtype=torch.float64), side)[0] == slope
-
-
-@pytest.mark.parametrize("fn", [torch.sqrt, lambda x: torch.fmod(torch.ones_like(x), x)])
-def test_no_slope_is_made_up(fn):
-    slope, limit = slope_and_limit(fn, torch.zeros(1, dtype=torch.float64), -1)
-    assert isnan(slope) and isnan(limit)
-
-
-@pytest.mark.parametrize("x", [inf, -inf, nan])
-def test_nothing_lies_beside_infinity(x):
-    assert all(map(isnan, slope_and_limit(torch.relu, torch.tensor([x]), 1)))
 
 
 PICKED = {"left": 1.0, "right": 4.0, "mean": 2.5, "0": 0.0, "between": 2.0, "outside": 9.0}

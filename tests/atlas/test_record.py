@@ -8,18 +8,14 @@ from math import inf, nan
 import pytest
 
 from autograd_surprises.atlas import (
-    Measured,
     Operation,
-    Probe,
     atlas,
     atlas_table,
     changes,
-    describe,
     measure,
     versions,
 )
 from autograd_surprises.atlas.installed import installed_version, survey
-from autograd_surprises.atlas.point import Point
 from autograd_surprises.atlas.record import FOLDER, as_text, from_text, stored
 from autograd_surprises.atlas.rows import NOTES
 from autograd_surprises.numerics import few_digits
@@ -200,26 +196,6 @@ def test_the_table_is_searched_and_filtered():
     assert 20 < len(kinks) < 40 and all("kink" in row[1] for row in kinks)
     assert atlas_table(version="2.6").rows != atlas_table(version="2.15").rows
     assert len(atlas_table(version="2.13").rows) == len(stored("2.13").operations)
-
-
-def steps(count):
-    """An operation that jumps so many times."""
-    jump = Probe(value=0, gradient=1, left=1, right=1, below=0, above=1)
-    probes = {Point(str(i)): jump for i in range(count)}
-    return Measured("torch.steps(x)", "StepsBackward0", "", probes, {})
-
-
-@pytest.mark.parametrize("flat", [False, True])
-@pytest.mark.parametrize("count", [1, 3, 4, 5, 6, 9])
-def test_points_are_named_or_counted(count, flat):
-    measured = steps(count)
-    if flat:
-        probes = {p: dataclasses.replace(e, gradient=0, left=0) for p, e in measured.probes.items()}
-        measured = dataclasses.replace(measured, probes=probes)
-    said = re.search(r"at ((?:\d+(?:, )?)+)(?: and (\d+) more)?", describe(measured))
-    named = said[1].split(", ")
-    assert named == [str(i) for i in range(len(named))]
-    assert len(named) + int(said[2] or 0) == count
 
 
 def test_a_table_of_nothing_says_so():

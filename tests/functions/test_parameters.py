@@ -249,34 +249,6 @@ def test_bad_parameters_are_refused(error, call, message):
         call(torch.zeros(2))
 
 
-CALLS = {  # with two parameters each
-    "clamp": (lambda x, b: clamp(x, -b, b, bound_gradient=0), 0.5, 2.0),
-    "clamp_ste": (lambda x, b: clamp_ste(x, -b, b).square(), 0.5, 2.0),
-    "step": (step, "atan", "triangle"),
-    "fake_quantize": (lambda x, scale: fake_quantize(x, scale, 0, -4, 3), 0.25, 0.5),
-    "fake_quantize, per channel": (
-        lambda x, scale: fake_quantize(x, torch.full((3, 1), scale), 0, -4, 3), 0.25, 0.5,
-    ),
-    "lsq_quantize": (lambda x, s: lsq_quantize(x, torch.tensor(s), -4, 3), 0.25, 0.5),
-    "argmax_ste": (lambda x, t: argmax_ste(x, temperature=t), 0.5, 2.0),
-    "scale_gradient": (scale_gradient, 0.5, 2.0),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", CALLS)
-def test_each_call_keeps_its_own_parameters(name):
-    """Both before the first backward, and the first one again after the second."""
-    call, *parameters = CALLS[name]
-    x = torch.tensor([[-2.0, -1.0, 0.3, 0.5], [1.0, 0.6, 5.0, -0.25], [0.0, 2.5, -0.7, 1.5]])
-    upstream = upstream_for(x)
-    one, other, again = (
-        gradient(lambda x, p=p: call(x, p), x, upstream) for p in (*parameters, parameters[0])
-    )
-    assert torch.equal(one, again) and not torch.equal(one, other)
-    both = gradient(lambda x: call(x, parameters[0]) + call(x, parameters[1]), x, upstream)
-    same(both, one + other, x.dtype)
-
-
 @each_operator
 def test_integers_and_other_types_are_refused(name):
     if name == "value_with_gradient_of":

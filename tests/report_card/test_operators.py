@@ -176,29 +176,8 @@ def test_a_function_around_the_operator_works_as_the_advice_says():
     assert card["opcheck: schema"].status == "works"
 
 
-class WithoutSetupContext(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    backward = staticmethod(of_square)
-
-
 torch.library.define("trial::implicit", "(Tensor x) -> Tensor")
 torch.library.impl("trial::implicit", "CompositeImplicitAutograd", square)
-
-
-def test_a_function_beside_an_operator_keeps_its_own_advice():
-    """This operator has torch's own backward, which torch.func takes."""
-    assert report_card(torch.ops.trial.implicit, X).passed
-    card = report_card(lambda x: WithoutSetupContext.apply(x) + torch.ops.trial.implicit(x), X)
-    assert "split forward" in card["hessian"].remedy
-
-
-def test_a_second_operator_that_is_wrong_is_checked():
-    card = report_card(lambda x: RIGHT(x) + FAULTS["no fake"].operator(x), X)
-    assert "trial::no_fake" in card["opcheck: fake tensor"].message
 
 
 def test_an_operator_cannot_be_told_to_mark_its_input():
