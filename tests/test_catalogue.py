@@ -40,16 +40,6 @@ def test_an_id_is_its_own_and_so_is_its_family():
     assert {*ids} & {id.partition("/")[0] for id in ids if "/" in id} == set()
 
 
-def test_no_entry_has_what_belongs_to_another():
-    messages = all_messages()
-    assert several(text for message in messages for text in message.examples) == set()
-    assert several(message.meaning for message in messages) == set()
-    assert several(question.answer for question in all_questions()) == set()
-    shared = several(message.fix for message in messages)
-    same_remedy = {message.id for message in messages if message.fix in shared}
-    assert same_remedy == {"reentrant-checkpoint", "reentrant-or-not"}
-
-
 def test_every_message_has_an_example_and_every_question_a_cause():
     assert {message.id for message in all_messages() if not message.examples} == ON_A_GPU_ONLY
     assert all(question.causes for question in all_questions())

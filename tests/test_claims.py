@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 from torch import nn
-from torch.autograd import Function, forward_ad
+from torch.autograd import forward_ad
 from torch.library import custom_op
 from torch.utils.checkpoint import checkpoint, set_checkpoint_early_stop
 
@@ -37,29 +37,6 @@ def test_the_forward_of_a_function_with_a_jvp_is_compiled_by_itself():
     x = torch.tensor(0.4, requires_grad=True)
     pieces = compiled_pieces(lambda x: RoundWithJvp.apply(x.sin()).cos(), x)
     assert pieces == [["sin"], ["round"], ["cos"]]
-
-
-@pytest.mark.parametrize("declared", [True, False])
-def test_a_generated_vmap_rule_cannot_declare_a_write(declared):
-    class Doubled(Function):
-        generate_vmap_rule = True
-
-        @staticmethod
-        def forward(x):
-            return x.mul_(2)
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            if declared:
-                ctx.mark_dirty(*inputs)
-
-    rows = torch.ones(3, 2)
-    if declared:
-        with pytest.raises(RuntimeError, match="marked as dirty"):
-            torch.func.vmap(Doubled.apply)(rows)
-    else:
-        torch.func.vmap(Doubled.apply)(rows)
-        assert bool((rows == 2).all())
 
 
 def test_ddp_does_not_divide_the_batch():
@@ -230,25 +207,6 @@ def test_the_older_checkpoint_does_not_look_for_tensors_inside_its_inputs():
     assert checkpoint(torch.exp, x, use_reentrant=True).requires_grad
     y = checkpoint(lambda given: given["x"].exp(), {"x": x}, use_reentrant=True)
     assert not y.requires_grad
-
-
-@pytest.mark.parametrize(("trained_for", "moves"), [(0, False), (2, True)])
-def test_lbfgs_goes_on_moving_what_it_has_moved(trained_for, moves):
-    weight, frozen = (torch.ones(1, requires_grad=True) for _ in range(2))
-    optimizer = torch.optim.LBFGS([weight, frozen], lr=0.1, max_iter=3)
-
-    def closure():
-        optimizer.zero_grad()
-        loss = (weight - 3).square().sum() * frozen.square().sum() + weight.pow(4).sum()
-        loss.backward()
-        return loss
-
-    for step in range(5):
-        if step == trained_for:
-            before, frozen.grad = frozen.detach().clone(), None
-        frozen.requires_grad_(step < trained_for)
-        optimizer.step(closure)
-    assert torch.equal(frozen, before) != moves
 
 
 @pytest.mark.filterwarnings("ignore:Full backward hook")

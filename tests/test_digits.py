@@ -19,7 +19,6 @@ from lessons.digits import (
 )
 from lessons.digits.autoencoder import VQVAE, codes_in_use, squared_error, train_vqvae
 from lessons.digits.epochs import epochs
-from lessons.digits.figure import show_codebook, show_digits, show_patches
 from lessons.digits.networks import initial_scale
 
 
@@ -75,14 +74,6 @@ def test_accuracy_counts_the_held_out_digits():
     assert accuracy(lambda images: torch.nn.functional.one_hot(half[HELD_OUT], 11)) == 50
 
 
-def test_the_pictures_are_those_of_the_rows():
-    figure = show_digits([3, 1796], ["three", "eight"])
-    shown = [ax for ax in figure.axes if ax.images]
-    assert [ax.get_title() for ax in shown] == ["three", "eight"]
-    for ax, row in zip(shown, (3, 1796), strict=True):
-        assert (ax.images[0].get_array() == IMAGES[row].reshape(8, 8).numpy()).all()
-
-
 def test_rounding_afterwards_costs_more_than_training_in_2_bits():
     floating = trained(WAYS["floating point"])
     rounded = rounded_afterwards(floating, 8)
@@ -128,21 +119,3 @@ def test_an_autoencoder_draws_with_the_codes_in_use():
     train_vqvae(model, seed=0, after_epoch=calls.append)
     assert squared_error(model) < before and len(calls) == 12
     assert torch.equal(model.codes[1], torch.tensor([99.0, 99.0])) and model.codes[0].any()
-
-
-def test_patches_are_framed_and_counted():
-    figure = show_patches({"two": [5, 15, 5], "one": [0]})
-    first, second, unused = figure.axes
-    corners = [patch.get_xy() for patch in first.patches]
-    assert corners == [(1.5, 1.5), (5.5, 5.5)]
-    assert [text.get_text() for text in first.texts] == ["2×"]
-    assert [patch.get_xy() for patch in second.patches] == [(-0.5, -0.5)] and not unused.axison
-
-
-def test_a_code_that_no_vector_chooses_is_a_cross():
-    z, codes = torch.zeros(5, 2), torch.tensor([[1.0, 1.0], [8.0, 9.0], [7.0, 7.0]])
-    figure = show_codebook({"here": (z, codes)})
-    points, squares, crosses = figure.axes[0].lines
-    assert squares.get_xydata().tolist() == [[1, 1]] and squares.get_marker() == "s"
-    assert crosses.get_xydata().tolist() == [[8, 9], [7, 7]] and crosses.get_marker() == "X"
-    assert figure.summary == "here: 1 of 3 codes used"

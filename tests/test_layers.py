@@ -89,12 +89,6 @@ def test_imports_point_down():
     assert not wrong, "\n".join(wrong)
 
 
-def test_no_two_modules_share_a_name():
-    """In all packages together, but for what each lesson may have, and the folders of drawings."""
-    names = [(file.parent if file.name == "__init__.py" else file).stem for file in files()]
-    assert {name for name in names if names.count(name) > 1} == {"drawings", "exercises"}
-
-
 def test_a_lesson_imports_no_other_lesson():
     """And nothing that all of them share imports one."""
     lessons = {lesson_of(path) for path in notebook_files()}

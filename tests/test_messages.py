@@ -173,19 +173,6 @@ def test_a_missing_second_derivative_is_not_taken_for_a_missing_first_one(name):
     assert all("//" not in explain_error(error).fix for error in errors)
 
 
-def test_what_a_plain_question_says_of_topk_and_of_float16_is_measured():
-    x = torch.tensor([1.0, 3.0, 2.0], requires_grad=True)
-    for values in (x.topk(2).values, x.max(0).values, x.sort().values):
-        assert torch.autograd.grad(values.sum(), x)[0].any()
-    answers = {question.id: question.answer for question in all_questions()}
-    passing = re.findall("max|topk|sort", answers["not-differentiable"].partition("values")[2])
-    assert len(passing) == 3 and not answers["not-differentiable"].startswith("No:")
-    low, high = map(float, re.findall(r"(?:below|at) ([\d.e-]+)", answers["half-precision"]))
-    numbers = torch.tensor([low, 2 * low, high - 1, high], dtype=torch.float64).half()
-    assert [n == 0 for n in numbers] == [True, False, False, False]
-    assert numbers.isinf().tolist() == [False, False, False, True]
-
-
 NOT_OF_TORCH = {"04_override_backward": {"wrong-name"}}  # the name of a page's own class
 
 

@@ -15,7 +15,7 @@ from tools.notebooks import (
     lesson_of,
     notebook_files,
 )
-from tools.reading import FOLDED, WIDGETS, calls, minutes_of, task_of
+from tools.reading import FOLDED
 
 load = functools.cache(Notebook.load)
 
@@ -42,39 +42,6 @@ def test_the_answer_in_a_hurry_runs(number, capsys):
         assert torch.autograd.grad(names["y"].sum(), x)[0].isfinite().all()
     if number == "02":
         assert x.grad.tolist() == [1, 1]
-
-
-def rules_broken(path):
-    """What keeps a lesson from being one sitting, with something to do in each part of it."""
-    notebook = load(path)
-    reading, *exercises = minutes(notebook.node)
-    measured = {
-        "cells": (len(notebook.cells), 110),
-        "minutes": (reading, 45),
-        "with exercises": (reading + sum(exercises), 60),
-        "to an exercise": (longest_without(task_of, notebook.cells), 25),
-        "to a slider": (longest_without(is_moved_code, notebook.cells), 15),
-    }
-    return {rule: value for rule, (value, most) in measured.items() if value > most}
-
-
-def is_moved_code(cell):
-    return cell.cell_type == "code" and bool(calls(cell, *WIDGETS))
-
-
-def longest_without(found, cells):
-    """The most minutes in a row without one of these cells."""
-    stretches = [0.0]
-    for cell in cells:
-        stretches[-1] += minutes_of(cell)
-        if found(cell):
-            stretches.append(0.0)
-    return max(stretches)
-
-
-def test_a_lesson_is_one_sitting():
-    broken = {path.stem: rules_broken(path) for path in notebook_files()[1:]}
-    assert {name: rules for name, rules in broken.items() if rules} == {}
 
 
 def test_the_path_of_three_hours_takes_three_hours():

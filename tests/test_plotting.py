@@ -1,15 +1,12 @@
 """What figures draw, by the data of their artists, and their text alternatives."""
 
 import io
-import json
 
 import pytest
 import torch
 from PIL import Image
-from read_strokes import read_strokes
 
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
-from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.picture import Picture
 from helpers.curves.figures import CurveArtists, plot_gallery, plot_gradient_curve
 from helpers.curves.numbers import gradient_curve
@@ -167,25 +164,6 @@ def test_value_stands_left_and_gradient_and_slope_right():
         assert (line.get_label(), line.get_color()) == (label, colour)
         x, shown = (torch.as_tensor(data)[:-1] for data in line.get_data())
         torch.testing.assert_close(shown, y(x))
-
-
-def strokes_in(figure):
-    """The styles of all that a page draws of a figure, and the texts in it."""
-    picture = LivePicture(figure)
-    picture.refresh()
-    return [json.loads(style) for style, _ in read_strokes(picture)[0]], picture.words
-
-
-@pytest.mark.parametrize(
-    "plot", [plot_gradient_curve, lambda fn: plot_gallery({"floor": fn})], ids=["curve", "gallery"]
-)
-def test_a_page_draws_each_line_and_each_dot_in_its_colour(plot):
-    styles, _ = strokes_in(plot(with_gradient(torch.floor)))
-    lines = {each["name"].rpartition(": ")[2]: each["line"] for each in styles if each["name"]}
-    wanted = {"value": VALUE_COLOUR, "gradient": GRADIENT_COLOUR, "slope": SLOPE_COLOUR}
-    assert lines == {name: f"{colour.lower()}ff" for name, colour in wanted.items()}
-    dots = [each["fill"] for each in styles if each["kind"] == "marks" and "fill" in each]
-    assert {"#ffffffff", lines["gradient"]} <= set(dots), "hollow ones and full ones"
 
 
 def shifted(weight, by=0.0):

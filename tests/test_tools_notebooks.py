@@ -1,6 +1,5 @@
 """`make notebooks` stores notebooks in one form, and only those that ran to their end."""
 
-import copy
 import os
 import subprocess
 import sys
@@ -13,7 +12,6 @@ from tools.notebooks import (
     METADATA,
     ROOT,
     normalise,
-    stored_text,
 )
 
 WIDGETS = "import ipywidgets\nimport matplotlib.pyplot as plt"
@@ -84,36 +82,3 @@ def test_metadata_keeps_tags_and_folding():
     }
     shown = new_code_cell("f()", metadata={"jupyter": {"outputs_hidden": False}})
     assert normalise(new_notebook(cells=[shown])).cells[0].metadata == {}
-
-
-def test_ids_come_from_headings_and_stay():
-    cells = [
-        new_markdown_cell("# Why?", id="b6a1c0ff"),
-        new_code_cell("%pip install it", id="install"),
-        new_code_cell("import torch", id="3b241101-e2bb-4255-8caf-4136c566a962"),
-        new_markdown_cell("## What is `x.grad`, exactly and really?", id="Not_Readable"),
-        new_code_cell("1", id="my-name"),
-        new_code_cell("2", id="copied"),
-        new_code_cell("3", id="what-is-x-grad-exactly-2"),
-        new_code_cell("4", id="0f3a9c1e"),
-    ]
-    notebook = new_notebook(cells=cells)
-    notebook.cells[5]["id"] = "my-name"  # as some editors do when a cell is copied
-    normalise(notebook)
-    ids = [cell.id for cell in notebook.cells]
-    grad = "what-is-x-grad-exactly"
-    names = [f"{grad}-1", "my-name", f"{grad}-3", f"{grad}-2", f"{grad}-4"]
-    assert ids == ["why-1", "install", "setup", *names]
-    again = normalise(copy.deepcopy(notebook))
-    assert stored_text(again) == stored_text(notebook)
-
-
-def test_the_cells_of_an_exercise_are_named_by_its_number():
-    solution, check = {"tags": ["solution"]}, 'x = 1\ncheck("zero.3", x)'
-    cells = [
-        new_markdown_cell("## Your turn\n**Exercise 3 · An x** · about 2 minutes"),
-        new_code_cell(check),
-        new_code_cell(check, metadata=solution),
-    ]
-    normalise(new_notebook(cells=[new_code_cell("import torch"), *cells]))
-    assert [cell.id for cell in cells] == ["exercise-3", "exercise-3-answer", "exercise-3-solution"]

@@ -118,36 +118,6 @@ def test_no_page_tells_a_reader_to_do_what_only_a_kernel_can():
             assert [text for text in texts if needed.search(text)] == [], path.name
 
 
-def test_pictures_are_kept_until_something_they_depend_on_changes(tmp_path, monkeypatch):
-    ran, folders = [], ("helpers", "lessons", "autograd_surprises")
-    changing = [tmp_path / folder / "a.py" for folder in folders]
-    notebooks = [tmp_path / "a.ipynb", tmp_path / "b.ipynb"]
-
-    def run(work):
-        ran.append(work[0].stem)
-        work[1].write_text("{}")
-
-    monkeypatch.setattr(recording, "_in_a_process", run)
-    monkeypatch.setattr(recording, "ROOT", tmp_path)
-    monkeypatch.setattr(recording, "KEPT", tmp_path / "kept")
-    for path in (*notebooks, *changing):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("first")
-    for change, again in (
-        (lambda: None, ["a", "b"]),
-        (lambda: None, []),
-        (lambda: notebooks[0].write_text("second"), ["a"]),
-        *((lambda each=each: each.write_text("second"), ["a", "b"]) for each in changing),
-        (lambda: monkeypatch.setattr("torch.__version__", "1.0"), ["a", "b"]),
-        (lambda: monkeypatch.setattr("matplotlib.__version__", "1.0"), ["a", "b"]),
-    ):
-        change()
-        ran.clear()
-        assert recording.recorded(notebooks) == {path: {} for path in notebooks}
-        assert sorted(ran) == again
-        assert len(list(recording.KEPT.iterdir())) == 2, "what is of no use is kept"
-
-
 def test_pages_have_their_texts_their_neighbours_and_the_anchors_of_their_files(tmp_path, slider):
     """Of two notebooks and a Markdown file alone."""
     a, b, c = files = [tmp_path / name for name in ("00_a.ipynb", "01_b.ipynb", "c.md")]

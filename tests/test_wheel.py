@@ -102,14 +102,6 @@ def wheel(sdist, tmp_path_factory):
     return zipfile.ZipFile(file)
 
 
-def test_the_sdist_holds_the_packages_and_no_tests_which_would_need_the_whole_repository(sdist):
-    inside = {path.name for path in sdist.iterdir()}
-    asked = {*PACKAGES, "LICENSE", "README.md", "pyproject.toml"}
-    made = {"MANIFEST.in", "PKG-INFO", "setup.cfg", "autograd_surprises.egg-info"}
-    assert inside == asked | made
-    assert files_of_packages(sdist) == files_of_packages(ROOT)
-
-
 def test_the_wheel_holds_the_packages_with_their_data_and_nothing_else(wheel):
     inside = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert inside == files_of_packages(ROOT)
