@@ -10,33 +10,8 @@ from torch.library import custom_op
 from torch.utils.checkpoint import checkpoint, set_checkpoint_early_stop
 
 from lessons.custom_operators.registered_operators import square
-from lessons.plain_function import PlainRoundSTE
 
 USES_JIT = pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
-
-
-def compiled_pieces(function, x):
-    """The operations in each graph that the compiler gets without fullgraph=True."""
-    pieces = []
-
-    def backend(graph, _):
-        pieces.append([node.target for node in graph.graph.nodes if node.op.startswith("call")])
-        return graph.forward
-
-    torch.compiler.reset()
-    torch.compile(function, backend=backend)(x)
-    return pieces
-
-
-class RoundWithJvp(PlainRoundSTE):
-    jvp = PlainRoundSTE.backward
-
-
-@pytest.mark.filterwarnings("ignore:The .grad attribute")
-def test_the_forward_of_a_function_with_a_jvp_is_compiled_by_itself():
-    x = torch.tensor(0.4, requires_grad=True)
-    pieces = compiled_pieces(lambda x: RoundWithJvp.apply(x.sin()).cos(), x)
-    assert pieces == [["sin"], ["round"], ["cos"]]
 
 
 def test_ddp_does_not_divide_the_batch():
@@ -114,19 +89,6 @@ def test_a_shared_weight_that_is_listed_twice_moves_twice():
         first.weight.grad = torch.ones(1, 1)
         optimizer.step()
         assert before - first.weight.item() == pytest.approx(steps)
-
-
-@pytest.mark.parametrize("had_one", [True, False])
-def test_a_compiled_module_that_had_a_hook_runs_a_new_one(had_one):
-    torch.compiler.reset()
-    layer, ran = nn.Linear(2, 1), []
-    if had_one:
-        layer.register_forward_hook(lambda *_: None)
-    compiled = torch.compile(layer, backend="eager")
-    compiled(torch.ones(2))
-    layer.register_forward_hook(lambda *_: ran.append(True))
-    compiled(torch.ones(2))
-    assert bool(ran) == had_one
 
 
 def test_the_derivative_of_det_at_and_near_a_singular_matrix():

@@ -80,9 +80,3 @@ After it.
     before = {file: file.read_bytes() for file in small.rglob("*") if file.is_file()}
     course.main()
     assert {file: file.read_bytes() for file in before} == before
-
-
-def test_a_notebook_without_a_place_is_named(small):
-    (small / "notebooks" / "01_a.ipynb").rename(small / "notebooks" / "01_c.ipynb")
-    with pytest.raises(ValueError, match=r"not in both: \['a', 'c'\]"):
-        course.main()

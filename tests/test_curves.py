@@ -62,6 +62,14 @@ def test_the_kinks_of_clamp_are_found_to_the_last_bit(low, high):
     assert curve.disagreement() == []
 
 
+@pytest.mark.parametrize("far", [1e6, -1e6])
+def test_far_from_0_a_jump_is_no_slope(far):
+    curve = gradient_curve(lambda x: torch.floor(4 * (x - far)), (far, far + 1))
+    jumps = curve.x[curve.jumps(curve.y)] - far
+    assert jumps.tolist() == pytest.approx([0.25, 0.5, 0.75, 1], abs=1e-6)
+    assert curve.describe() == "value 0 to 4, gradient 0, slope 0"
+
+
 @given(jump=st.one_of(st.floats(-2.9, 2.9), st.integers(-290, 290).map(lambda n: n / 100)))
 @example(jump=0.0)
 @example(jump=1e-9)

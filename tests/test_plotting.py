@@ -1,6 +1,7 @@
 """What figures draw, by the data of their artists, and their text alternatives."""
 
 import io
+import re
 
 import pytest
 import torch
@@ -8,12 +9,14 @@ from PIL import Image
 
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
 from autograd_surprises.show.picture import Picture
+from helpers import functions
 from helpers.curves.figures import CurveArtists, plot_gallery, plot_gradient_curve
 from helpers.curves.numbers import gradient_curve
 from helpers.explore import explore
 from helpers.explore.drawings.curve import CurveDrawing
 from helpers.functions import clamp, clamp_ste, round_ste
 from lessons.gradients_of_gradients.drawings import DescentDrawing
+from lessons.surrogate_gradients.operator_gallery import operators
 
 
 @pytest.fixture
@@ -209,3 +212,13 @@ def costs(x, currency=DOLLARS):
 def test_words_of_the_user_are_no_formula(show):
     data, _ = show()._repr_mimebundle_()
     assert DOLLARS in data["text/plain"]
+
+
+def test_the_gallery_shows_every_operator():
+    names = {label.partition("(")[0] for label in operators()}
+    words = {re.sub("(?<=[a-z])(?=[A-Z])", "_", name.replace("LSQ", "Lsq_q")) for name in names}
+    public = {name for name in functions.__all__ if name[0].islower()}
+    others = {"apply_anywhere", "argmax_ste", "reverse_gradient", "value_with_gradient_of"}
+    assert public - {word.lower() for word in words} == others
+    steps = [label for label in operators() if label.startswith("Step(")]
+    assert len(steps) == len(functions.SURROGATES)
