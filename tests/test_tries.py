@@ -1,12 +1,9 @@
 """Buttons above a picture that set its controls."""
 
-import json
-
 import ipywidgets
 import pytest
-from test_freezing import unpacked
 
-from helpers.explore import explore, freeze, freezing
+from helpers.explore import explore
 
 
 def scaled(x, low=-1.0, high=1.0, kind="up"):
@@ -78,26 +75,3 @@ def test_a_button_whose_setting_raises_says_so(explorer):
 def test_what_cannot_be_tried_is_refused_at_once(tries, kind, said):
     with pytest.raises(kind, match=said):
         explore(scaled, low=(-2.0, 0.0), high=(0.0, 3.0, 1.0), kind=["up", "down"], tries=tries)
-
-
-@pytest.mark.slow
-def test_a_page_without_a_kernel_has_the_same_settings(explorer, monkeypatch):
-    """Also where it keeps fewer values of a slider than there are."""
-    monkeypatch.setattr(freezing, "SETTINGS", 20)
-    frozen, buttons = freeze(explorer), buttons_of(explorer)
-    texts = json.loads(unpacked(frozen["texts"]))
-    low, high, kind = (len(control["values"]) for control in frozen["controls"])
-    assert (low, high, kind) == (3, 7, 2)  # of high, three, and 1, which is shown, 0.5, 2 and 2.5
-    start = [control["start"] for control in frozen["controls"]]
-    for row in frozen["tries"]:
-        for text, title, places in row["options"]:
-            explorer.set(low=-1.0, high=1.0, kind="up")
-            at = [places.get(k, place) for k, place in enumerate(start)]
-            k = (at[0] * high + at[1]) * kind + at[2]
-            button = buttons[row["label"]][text]
-            assert button.tooltip == title
-            if text == "3":
-                assert "too high" in texts[k][1]
-                continue
-            button.click()
-            assert texts[k][1] == explorer.summary
