@@ -100,6 +100,13 @@ class SoftChoice(ChoiceDrawing):
         return super().show(choose, score_0, sharpness)
 
 
+class BothClips(RatioClipDrawing):
+    """Each control moves something from the beginning."""
+
+    def show(self, advantage=1.0, ratio=1.0, low=0.8, high=1.2, minimum=False):
+        return super().show(advantage, ratio, low, high, minimum)
+
+
 def sharper_mixture():
     """One network likes a mixture, the other one a choice."""
     networks = {"the first": 1.0, "the second": -1.0}
@@ -201,7 +208,7 @@ MADE = {
         },
     ),
     "clip": (
-        RatioClipDrawing,
+        BothClips,
         {
             "advantage": (-1.5, 1.5, 0.25),
             "ratio": (0.05, 2.5, 0.05),
@@ -214,7 +221,7 @@ MADE = {
         lambda: KLTermsDrawing(POLICY, REFERENCE),
         {"distance": (0.0, 1.5, 0.05), "logit_0": (-3.0, 3.0, 0.1)},
     ),
-    "group": (GroupDrawing, {"right": (0, 4), "last": (6, 24), "divide_by": [*TOKEN_SHARES]}),
+    "group": (GroupDrawing, {"right": (1, 3), "last": (6, 24), "divide_by": [*TOKEN_SHARES]}),
     "close-up": (
         lambda: CloseUpDrawing(CLAMP),
         {"at": ["-1", "1"], "half_width": HALF_WIDTHS},
@@ -287,7 +294,8 @@ def test_each_control_moves_picture_and_text(explorer):
         for values in (at_ends(explorer, 0), at_ends(explorer, -1)):
             explorer.set(**{**start, name: values[name]})
             seen.append((explorer.picture.moving, explorer.summary))
-            shown = values[name] if isinstance(values[name], str) else f"{values[name]:g}"
+            value = values[name]
+            shown = value if isinstance(value, (str, bool)) else f"{value:g}"
             assert f"{name}={shown}" in explorer.summary == explorer.picture.summary
         assert seen[0][0] != seen[1][0], f"{name} moves nothing"
         assert seen[0][1] != seen[1][1]
@@ -341,7 +349,8 @@ def test_a_move_draws_only_what_moves(explorer, monkeypatch):
             explorer.set(**at_ends(explorer, *ends))
         canvas.draw()  # leaves out what moves
         frames.add(bytes(canvas.buffer_rgba()))
-    assert len(frames) == 1
+    follows = isinstance(explorer.drawing, CloseUpDrawing)  # its axes do
+    assert len(frames) == 1 + follows
 
 
 @pytest.mark.slow
