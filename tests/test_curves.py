@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from hypothesis import assume, example, given, settings
 
 from helpers.curves.numbers import gradient_curve
+from helpers.curves.regions import name_places
 from helpers.functions import clamp, round_ste
 
 SMOOTH = {
@@ -83,10 +84,10 @@ def test_a_jump_is_found_to_the_last_bit(jump):
 
 
 def test_a_listed_kink_is_sampled_with_its_float_neighbours():
-    kink = 1 / 3
-    x = gradient_curve(torch.sin, kinks=(kink,)).x
-    below, above = (math.nextafter(kink, side) for side in (-1, 1))
-    assert {below, kink, above} <= set(x.tolist())
+    kinks = (-3.0, 1 / 3, 3.0)  # two are ends of the interval
+    x = gradient_curve(torch.sin, kinks=kinks).x.tolist()
+    beside = {math.nextafter(kink, side) for kink in kinks for side in (-9, 9)}
+    assert {*kinks, *(each for each in beside if -3 < each < 3)} <= {*x}
 
 
 def with_gradient_1(value):
@@ -217,6 +218,10 @@ REGIONS = {  # what is said of the gradient
     "one beside another": (torch.relu, "0 below 0, 1 above 0"),
     "three": (lambda x: x * (x > -1) + x * (x > 1), "0 below -1, 1 from -1 to 1, 2 above 1"),
     "rounded ends": (lambda x: x.clamp(-2 / 3, 2 / 3), "1 from -0.67 to 0.67, 0 outside"),
+    "several amid one": (
+        lambda x: x.clamp(-2, -1) + x.clamp(1, 2),
+        "1 from -2 to -1 and from 1 to 2, 0 elsewhere",
+    ),
     "varying inside": (lambda x: x.clamp(-1, 2) ** 2, "-2 to 4 from -1 to 2, 0 outside"),
     "inf outside": (outside(torch.inf), "1 from -1 to 1, inf outside"),
     "-inf outside": (outside(-torch.inf), "1 from -1 to 1, -inf outside"),
@@ -243,6 +248,12 @@ def test_describe_names_the_regions_of_the_gradient(name):
     has_regions = "," in gradient
     is_same = curve.describe().endswith("slope the same")
     assert is_same == (has_regions and not curve.disagreement())
+
+
+def test_three_places_are_named_and_four_are_counted():
+    places = [(0.0, 0.0), (1.0, 1.0), (2.0, 2.5), (3.0, 3.0)]
+    assert name_places(places[:3], width=6) == "at 0 and at 1 and from 2 to 2.5"
+    assert name_places(places, width=6) == "in 4 places"
 
 
 def test_describe_names_the_regions_of_the_value():

@@ -39,11 +39,14 @@ def test_upstream_gradient_and_parameters_count():
     assert explorer.drawing.step(**explorer.values)["point"] == pytest.approx(1.6)
 
 
-def test_a_step_ends_at_the_end_of_the_interval():
-    explorer = explore(lambda x: -(x**2), x=(-2, 2), point=1.5)
+@pytest.mark.parametrize("point, end", [(1.5, 2.0), (-0.5, -1.0), (2.0, 2.0), (-1.0, -1.0)])
+def test_a_step_ends_at_the_end_of_the_interval(point, end):
+    explorer = explore(lambda x: -(x**2), x=(-1, 2), point=point)
     explorer.set(lr=1.0)
     explorer.step_button.click()
-    assert explorer.values["point"] == 2.0
+    assert explorer.values["point"] == end
+    *_, tangent, _, _, _ = explorer.drawing.moving
+    assert tangent.get_xdata() == pytest.approx([end - 0.36, end + 0.36]), "12 % of the interval"
 
 
 @pytest.mark.parametrize("fn, point", [(torch.relu, 0.0), (torch.round, 0.5)])
@@ -61,6 +64,8 @@ def test_a_dragged_handle_moves_its_sliders_to_the_nearest_value():
     assert explorer.values["point"] == -0.6, "a page would send it back, after the next place"
     explorer.picture.dragged = {"point": 99.0}
     assert explorer.values["point"] == 3.0
+    explorer.picture.dragged = {"point": -99.0}
+    assert explorer.values["point"] == -3.0
     field = explore(FieldDrawing(torch.square), v1=(-1.0, 1.0, 0.1), v2=(-1.0, 1.0, 0.1))
     field.picture.dragged = {"v1": -0.52, "v2": 0.81}
     assert field.values == {"v1": pytest.approx(-0.5), "v2": pytest.approx(0.8)}

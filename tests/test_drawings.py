@@ -387,3 +387,6 @@ def test_tangents_end_where_the_two_jvps_say():
     assert says.get_text() == "both arrows are tangent to the curve"
     drawing.show(at=1.5, tangent=0.0)
     assert says.get_text() == "x does not move"
+    flat = TangentDrawing({"x²": torch.square, "x · x": lambda x: x * x})
+    flat.show(at=0.0)  # only y does not move
+    assert flat.moving[-1].get_text() == "both arrows are tangent to the curve"

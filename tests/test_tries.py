@@ -22,7 +22,7 @@ def explorer():
         tries={
             "high": [2, 0.5, 3.0],
             ("low", "kind"): [(-2.0, "down"), (0.0, "up")],
-            ("low", "high"): {"a wide range": (-2.0, 2.5)},
+            ("low", "high"): {"wide": (-2.0, 2.5), "narrow": (-1.0, 0.5)},
             "kind": {"upside down": "down"},
         },
     )
@@ -40,14 +40,14 @@ def test_a_button_moves_its_controls_and_no_others(explorer):
     assert {label: list(row) for label, row in rows.items()} == {
         "try: high": ["2", "0.5", "3"],
         "try: low, kind": ["-2, down", "0, up"],
-        "try:": ["a wide range", "upside down"],
+        "try:": ["wide", "narrow", "upside down"],
     }
     rows["try: high"]["2"].click()
     rows["try: low, kind"]["-2, down"].click()
     assert explorer.values == {"low": -2.0, "high": 2.0, "kind": "down"}
     assert explorer.summary.startswith("scaled, low=-2, high=2, kind=down: value -2 to 2")
     assert rows["try: low, kind"]["-2, down"].tooltip == "low = -2, kind = down"
-    rows["try:"]["a wide range"].click()
+    rows["try:"]["wide"].click()
     assert explorer.values == {"low": -2.0, "high": 2.5, "kind": "down"}
 
 
