@@ -173,13 +173,6 @@ def test_an_answer_that_is_not_written_is_not_done(answer, capsys):
     )
 
 
-@pytest.mark.parametrize("number", CHECKS)
-def test_each_exercise_has_at_least_three_wrong_answers_with_messages_of_their_own(number):
-    messages = [message for _, message in WRONG[number].values()]
-    assert len(messages) >= 3
-    assert len(set(messages)) == len(messages)
-
-
 def exercise_sections(path):
     """The code cells of each section with an exercise, below the setup cell."""
     notebook = nbformat.read(path, as_version=4)

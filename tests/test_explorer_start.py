@@ -222,18 +222,3 @@ def test_a_slow_move_that_fails_does_not_work_on(clock, error):
     assert type(error).__name__ in explorer.message.value
     assert "the last values that worked" in explorer.message.value
     assert "working" not in explorer.message.value
-
-
-@pytest.mark.slow
-def test_what_is_stored_does_not_depend_on_the_way_there():
-    def stored(explorer):
-        data, _ = explorer._repr_mimebundle_()
-        return data["image/png"], data["text/plain"]
-
-    near, far = (explore(lambda x, k=1.0: k * x, k=(0.0, 8.0, 0.5)) for _ in range(2))
-    far.show_at(k=12.0)
-    far.set(k=2.0)
-    near.set(k=2.0)
-    before = limits(far)
-    assert stored(near) == stored(far) and limits(near) != before
-    assert limits(far) == before, "what is live stays as it was"
