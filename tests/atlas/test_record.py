@@ -17,7 +17,7 @@ from autograd_surprises.atlas import (
 )
 from autograd_surprises.atlas.installed import installed_version, survey
 from autograd_surprises.atlas.record import FOLDER, as_text, from_text, stored
-from autograd_surprises.atlas.rows import KINKS, NOTES
+from autograd_surprises.atlas.rows import NOTES
 from autograd_surprises.numerics import few_digits
 from tools.atlas import PAGE, page
 
@@ -141,12 +141,6 @@ def test_known_gradients(call):
         for point, (gradient, name) in KNOWN[call].items():
             assert probes[point].gradient == pytest.approx(gradient, rel=1e-4, nan_ok=True), point
             assert probes[point].kind == name, point
-
-
-def test_a_kink_that_no_search_finds_is_measured_too():
-    call = "F.hardswish(x)"  # whose gradient there is not the same in all versions
-    assert KINKS.keys() <= {call, *KNOWN}
-    assert measure(Operation(call)).events == stored(installed_version()).operations[call].events
 
 
 def test_the_table_says_of_each_operation_what_was_measured_of_it():
