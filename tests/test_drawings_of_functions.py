@@ -94,6 +94,8 @@ def test_field_arrows_point_down_the_weighted_sum():
     away = to_goal.norm(dim=1) > 1e-3
     assert torch.allclose(cosine[away], torch.ones(1))
     assert ways.norm(dim=1).max() < 1.001
+    drawing.show(v1=1.0, v2=-2.0)
+    assert drawing.ranges == {"v": (-2, 1)}
 
 
 def test_curvature_touches_its_curve():
