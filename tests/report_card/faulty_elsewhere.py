@@ -151,6 +151,13 @@ class NanAtInfinity(OverflowsInBackward):
     backward = of_saved(lambda x, g: torch.where(x.isinf(), torch.nan, g))
 
 
+@fault("inf, NaN and -0", "at x = -0", ("1", "0"))
+class ValueWrongAtMinusZero(Square):
+    """In float32."""
+
+    forward = staticmethod(lambda x: x * x + (x.signbit() & (x == 0) & (x.dtype == torch.float32)))
+
+
 @fault("float16", "gradient at x = -3", ("27", "13.42 to 13.58"))
 class WrongInFloat16(Square):
     backward = of_saved(lambda x, g: (4 if x.dtype == torch.float16 else 2) * x * g)
