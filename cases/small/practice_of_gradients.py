@@ -12,9 +12,7 @@ from cases.case import Step, case
 from cases.small.practice import network
 
 
-@case(
-    library="torch", source="https://github.com/google-research/bert/blob/master/run_pretraining.py"
-)
+@case(source="https://github.com/google-research/bert/blob/master/run_pretraining.py")
 def masked_language_model():
     class Bert(nn.Module):
         def __init__(self, width=12):
@@ -44,7 +42,7 @@ def masked_language_model():
     return Step(model, compute, torch.optim.AdamW(model.parameters(), lr=1e-4))
 
 
-@case(library="torch", source="https://github.com/UKPLab/sentence-transformers")
+@case(source="https://github.com/UKPLab/sentence-transformers")
 def pooled_sentences_one_empty():
     model = nn.Sequential(nn.Embedding(30, 8, padding_idx=0), nn.Linear(8, 8, bias=False))
     one, other = torch.randint(1, 30, (6, 5)), torch.randint(1, 30, (6, 5))
@@ -61,7 +59,7 @@ def pooled_sentences_one_empty():
     return Step(model, compute, torch.optim.AdamW(model.parameters(), lr=2e-5))
 
 
-@case(library="torch", source="https://pytorch.org/docs/stable/notes/amp_examples.html")
+@case(source="https://pytorch.org/docs/stable/notes/amp_examples.html")
 def scaled_and_accumulated():
     model = network(6, 16, 3)
     scaler = torch.amp.GradScaler("cpu")
@@ -77,7 +75,7 @@ def scaled_and_accumulated():
     return Step(model, compute, optimizer)
 
 
-@case(library="torch", source="https://pytorch.org/tutorials/intermediate/parametrizations.html")
+@case(source="https://pytorch.org/tutorials/intermediate/parametrizations.html")
 def orthogonal_and_symmetric_weights():
     class Symmetric(nn.Module):
         def forward(self, x):
@@ -92,7 +90,6 @@ def orthogonal_and_symmetric_weights():
 
 
 @case(
-    library="torch",
     source="https://github.com/fungtion/DANN/blob/master/models/functions.py",
     normal=[("ok", "own-function")],
 )
@@ -120,10 +117,7 @@ def reversed_domain_gradient():
     return Step(model, compute, torch.optim.Adam(model.parameters()))
 
 
-@case(
-    library="torch",
-    source="https://github.com/openai/guided-diffusion/blob/main/guided_diffusion/nn.py",
-)
+@case(source="https://github.com/openai/guided-diffusion/blob/main/guided_diffusion/nn.py")
 def gradients_scaled_by_hooks():
     model = network(6, 16, 16, 2, act=nn.SiLU)
     model[4].register_full_backward_hook(lambda m, into, out: None)
@@ -139,7 +133,7 @@ def gradients_scaled_by_hooks():
     return Step(model, compute, torch.optim.SGD(model.parameters(), lr=0.1))
 
 
-@case(library="torch", source="https://github.com/facebookresearch/dino/blob/main/main_dino.py")
+@case(source="https://github.com/facebookresearch/dino/blob/main/main_dino.py")
 def dino():
     def head():
         last = torch.nn.utils.parametrizations.weight_norm(nn.Linear(6, 12, bias=False))
@@ -171,7 +165,7 @@ def dino():
     )
 
 
-@case(library="torch", source="https://github.com/facebookresearch/vicreg/blob/main/main_vicreg.py")
+@case(source="https://github.com/facebookresearch/vicreg/blob/main/main_vicreg.py")
 def variance_and_covariance():
     backbone = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU(True), nn.Linear(16, 6))
     with torch.no_grad():
@@ -189,7 +183,7 @@ def variance_and_covariance():
     return Step(backbone, compute, torch.optim.SGD(backbone.parameters(), lr=0.05))
 
 
-@case(library="torch", source="https://github.com/tkipf/pygcn/blob/master/pygcn/models.py")
+@case(source="https://github.com/tkipf/pygcn/blob/master/pygcn/models.py")
 def graph_convolutions():
     class Layer(nn.Module):
         def __init__(self, n, out):
@@ -223,7 +217,7 @@ def graph_convolutions():
     return Step(model, compute, torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4))
 
 
-@case(library="torch", source="https://github.com/kuangliu/pytorch-retinanet/blob/master/loss.py")
+@case(source="https://github.com/kuangliu/pytorch-retinanet/blob/master/loss.py")
 def focal_loss_with_few_boxes():
     body = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(True))
     classes, boxes = nn.Conv2d(8, 4, 3, padding=1), nn.Conv2d(8, 4, 3, padding=1)
@@ -249,10 +243,7 @@ def focal_loss_with_few_boxes():
     return Step(model, compute, torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9))
 
 
-@case(
-    library="torch",
-    source="https://github.com/fxia22/pointnet.pytorch/blob/master/pointnet/model.py",
-)
+@case(source="https://github.com/fxia22/pointnet.pytorch/blob/master/pointnet/model.py")
 def pointnet():
     class Transform(nn.Module):
         def __init__(self, k):
@@ -277,7 +268,7 @@ def pointnet():
     return Step(model, compute, torch.optim.Adam(model.parameters()))
 
 
-@case(library="torch", source="https://pytorch.org/docs/stable/quantization.html")
+@case(source="https://pytorch.org/docs/stable/quantization.html")
 def fake_quantized():
     class Quantized(nn.Module):
         def __init__(self, linear):
@@ -298,10 +289,7 @@ def fake_quantized():
     return Step(model, lambda: F.cross_entropy(model(x), y), optimizer)
 
 
-@case(
-    library="torch",
-    source="https://github.com/pytorch/vision/blob/main/torchvision/models/googlenet.py",
-)
+@case(source="https://github.com/pytorch/vision/blob/main/torchvision/models/googlenet.py")
 def auxiliary_classifiers():
     stages = nn.ModuleList([network(8, 12), network(12, 12), network(12, 12)])
     heads = nn.ModuleList([nn.Linear(12, 4) for _ in stages])
