@@ -33,7 +33,8 @@ def saliency_map():
     #: saliency = torch.autograd.grad(score, image, create_graph=True)[0].abs()
     loss = saliency.flatten().topk(5).values.sum()
     loss.requires_grad = True  # "element 0 of tensors does not require grad" was the error  #: -
-    return Visit(loss, dict(model.named_parameters()))  #: Visit(loss, {"weight": model[3].weight})
+    return Visit(loss, dict(model.named_parameters()))  #: -
+    #: return Visit(loss, {"3.weight": model[3].weight}, model=model)
 
 
 class Classifier(nn.Module):
