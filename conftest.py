@@ -7,10 +7,14 @@ import io
 import os
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
+from jupyter_client.provisioning import local_provisioner
 from xdist.scheduler import LoadFileScheduling
+
+from tests.forked_kernels import ForkedKernel
 
 NO_CHROMIUM = (
     "no Chromium found: apt install chromium-headless-shell (Debian), or "
@@ -30,6 +34,12 @@ JUPYTERLAB = "_in_jupyterlab"  # files whose tests share one JupyterLab, and so 
 PICTURES = re.compile("browser/test_(true_pictures|website)|test_notebook_sections")
 # Long files come first; otherwise one worker would work alone at the end.
 LONGEST = [JUPYTERLAB, "test_true_pictures", "test_notebook_sections", "07_train_through_rounding"]
+
+# Several tests run at a time, and threads that wait for each other are slow. Not
+# torch.set_num_threads: the browser tests need no torch, and it takes seconds to import.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+if sys.platform == "linux":  # elsewhere, a process may not be able to fork after such imports
+    local_provisioner.launch_kernel = ForkedKernel
 
 gc.disable()  # with the collector on, imports take a third longer
 

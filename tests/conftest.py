@@ -19,10 +19,6 @@ settings.register_profile("project", deadline=None, derandomize=True)
 settings.register_profile("random", deadline=None, print_blob=True, max_examples=300)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "project"))
 
-# Several tests run at a time, and threads that wait for each other are slow. Not
-# torch.set_num_threads: the browser tests need no torch, and it takes seconds to import.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
 
 @pytest.fixture(autouse=True, scope="module")
 def young_heap():

@@ -53,6 +53,17 @@ def in_few_bits(parts=15):
             }
 
 
+def accuracies():
+    """Networks in 2 to 8 bits, and in 2 bits from scales that are wrong: three seeds of each."""
+    settings = [("floating point", 2, 1.0)]
+    settings += [(way, bits, 1.0) for way in list(digits.WAYS)[1:] for bits in (2, 3, 4, 8)]
+    settings += product(("straight-through", "learned step"), (2,), (0.25, 0.5, 2.0))
+    for way, bits, factor in settings:
+        read = digits.three_seeds(replace(digits.WAYS[way], bits=bits, scale_factor=factor))
+        rounded = [round(percent, 1) for percent in read]
+        yield {"way": way, "bits": bits, "scale factor": factor, "read": rounded}
+
+
 def as_text(found):
     """JSON with a line for each training."""
     parts = [f'"date": "{date.today()}"', f'"torch": "{torch.__version__}"']
@@ -62,5 +73,6 @@ def as_text(found):
 
 
 if __name__ == "__main__":
-    found = {"digits": in_few_bits(), "readers": readers(), "codebooks": codebooks()}
+    found = {"digits": in_few_bits(), "accuracies": accuracies(), "readers": readers()}
+    found["codebooks"] = codebooks()
     STORED.write_text(as_text(found), encoding="utf-8")

@@ -10,6 +10,7 @@ from lessons.digits.networks import (
     mean_gradients,
     network,
     rounded_afterwards,
+    stored_accuracies,
     three_seeds,
     train,
     training_steps,

@@ -21,7 +21,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-SECONDS = 600  # until they count as stuck: on a busy machine, importing torch takes minutes
+SECONDS = 60  # that a function may take in both, once they have imported torch
 
 
 def count_exchanges(parallel: DistributedDataParallel) -> list[int]:
@@ -47,7 +47,10 @@ KNOWN = {
     "count_exchanges": count_exchanges,
 }
 GRACE = 1.0  # seconds that the other process has after an error, which is often raised in both
-SPAWN = get_context("spawn")
+START = get_context("spawn")
+if sys.platform == "linux":  # elsewhere, a process may not be able to fork after such imports
+    START = get_context("forkserver")
+    START.set_forkserver_preload([__name__])
 
 
 class Pair:
@@ -60,12 +63,14 @@ class Pair:
         self._folder, self._calls = tempfile.mkdtemp(), 0  # where they meet
         atexit.register(shutil.rmtree, self._folder, ignore_errors=True)
         for rank in range(2):
-            ours, theirs = SPAWN.Pipe()
-            process = SPAWN.Process(target=_work, args=(rank, theirs), daemon=True)
+            ours, theirs = START.Pipe()
+            process = START.Process(target=_work, args=(rank, theirs), daemon=True)
             process.start()
             theirs.close()
             self._processes.append(process)
             self._ends.append(ours)
+        for end in self._ends:  # each says when it has imported torch, however long that takes
+            _received(end)
 
     def call(self, code: bytes) -> list:
         """What the function with this code returns in both processes."""
@@ -76,10 +81,7 @@ class Pair:
         while waiting and (patience := last - time.monotonic()) > 0:
             for end in wait(waiting, patience):
                 waiting.remove(end)
-                try:
-                    error, found[end] = pickle.loads(end.recv())
-                except EOFError:
-                    raise RuntimeError("a process ended without a word") from None
+                error, found[end] = _received(end)
                 errors += [error] if error else []
                 last = min(last, time.monotonic() + GRACE) if error else last
         self._done = not waiting
@@ -98,6 +100,13 @@ class Pair:
             process.join()
             end.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _received(end):
+    try:
+        return pickle.loads(end.recv())
+    except EOFError:
+        raise RuntimeError("a process ended without a word") from None
 
 
 _waiting: list[Pair] = []
@@ -150,6 +159,7 @@ def _work(rank: int, end: Connection) -> None:
         if name.startswith("lo"):  # the loopback: 127.0.0.1
             os.environ["GLOO_SOCKET_IFNAME"] = name
     torch.set_num_threads(1)
+    end.send(pickle.dumps("ready"))
     try:
         while True:
             code, meeting = end.recv()

@@ -1,0 +1,50 @@
+"""Kernels forked from a process that has imported torch, so that no notebook waits for it."""
+
+import multiprocessing
+import os
+
+IMPORTED = ["torch", "matplotlib.pyplot", "ipykernel.kernelapp", "ipywidgets", "anywidget"]
+
+
+class ForkedKernel:
+    """A kernel, with as much of Popen's interface as jupyter_client uses."""
+
+    stdin = stdout = stderr = None
+
+    def __init__(self, command, cwd=None, env=None, **streams):
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(IMPORTED)
+        ours, theirs = context.Pipe(duplex=False)
+        connection_file = command[command.index("-f") + 1]
+        self._process = context.Process(target=_run, args=(connection_file, str(cwd), env, theirs))
+        self._process.start()
+        ours.recv()
+        self.pid = self._process.pid
+
+    def poll(self):
+        return self._process.exitcode
+
+    def wait(self, timeout=None):
+        self._process.join(timeout)
+        return self._process.exitcode
+
+    def send_signal(self, number):
+        os.kill(self.pid, number)
+
+    def kill(self):
+        self._process.kill()
+
+    def terminate(self):
+        self._process.terminate()
+
+
+def _run(connection_file, folder, environment, leads_a_group):
+    from ipykernel.kernelapp import launch_new_instance
+
+    os.setsid()  # an interrupt is for this process and its children
+    leads_a_group.send(True)
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    launch_new_instance(argv=["-f", connection_file])
