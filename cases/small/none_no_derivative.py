@@ -2,10 +2,10 @@
 
 import torch
 from torch import nn
-from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
 from cases.case import CUT, Visit, case
+from cases.small.functions import Square, SquareOnce  # noqa: F401  (a cure needs one)
 
 
 @case("`argmax` inside the loss", "none", "integer", missed_alone=CUT)
@@ -66,22 +66,6 @@ def no_create_graph():
     return Visit(loss, {"weight": weight})
 
 
-class Square(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**2
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return 2 * x * grad_output
-
-
-class SquareOnce(Square):
-    backward = staticmethod(once_differentiable(Square.backward))
-
-
 @case("`once_differentiable` drops a derivative", "none", "constant-gradient", missed_alone=CUT)
 def second_derivative_lost():
     x = torch.ones(3, requires_grad=True)
@@ -92,26 +76,19 @@ def second_derivative_lost():
     return Visit(loss, {"x": x})
 
 
-class Double(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x * 2
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * 2
-
-
-class DoubleReturnsNone(Double):
-    @staticmethod
-    def backward(ctx, grad_output):
-        grad_output * 2  # return is missing
-
-
 @case("a Function whose backward returns None", "none", "returned-none")
 def backward_returns_none():
+    class DoubleReturnsNone(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            grad_output * 2  #: return grad_output * 2
+
     weight = torch.ones(3, requires_grad=True)
-    loss = DoubleReturnsNone.apply(weight * 3).sum()  #! Double.apply(weight * 3).sum()
+    loss = DoubleReturnsNone.apply(weight * 3).sum()  #!
     return Visit(loss, {"weight": weight})
 
 

@@ -33,12 +33,6 @@ def frozen_layer():
     return Visit(loss, {"0.weight": model[0].weight}, model=model)
 
 
-class TwoLayers(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.first, self.second = nn.Linear(2, 1), nn.Linear(2, 1)
-
-
 @case(
     "a layer that forward never calls",
     "none",
@@ -46,7 +40,11 @@ class TwoLayers(nn.Module):
     missed_alone="an unused parameter and a cut look alike",
 )
 def unused_layer():
-    class FirstLayer(TwoLayers):
+    class FirstLayer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.Linear(2, 1), nn.Linear(2, 1)
+
         def forward(self, x):
             x = x * 2
             return self.first(x)  #! self.first(x) + self.second(x)

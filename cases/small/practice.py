@@ -163,11 +163,8 @@ def translation_with_attention():
         def __init__(self, width=12):
             super().__init__()
             self.embedding = nn.Embedding(15, width, padding_idx=0)
-            self.Wa, self.Ua, self.Va = (
-                nn.Linear(width, width),
-                nn.Linear(width, width),
-                nn.Linear(width, 1),
-            )
+            self.Wa, self.Ua = nn.Linear(width, width), nn.Linear(width, width)
+            self.Va = nn.Linear(width, 1)
             self.gru, self.out = nn.GRU(2 * width, width, batch_first=True), nn.Linear(width, 15)
 
         def forward(self, memory, hidden, target):

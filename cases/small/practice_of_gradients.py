@@ -17,11 +17,9 @@ def masked_language_model():
     class Bert(nn.Module):
         def __init__(self, width=12):
             super().__init__()
-            self.words, self.places = (
-                nn.Embedding(25, width, padding_idx=0),
-                nn.Embedding(16, width),
-            )
-            self.types, self.norm = nn.Embedding(2, width), nn.LayerNorm(width)
+            self.words = nn.Embedding(25, width, padding_idx=0)
+            self.places, self.types = nn.Embedding(16, width), nn.Embedding(2, width)
+            self.norm = nn.LayerNorm(width)
             self.layer = nn.TransformerEncoderLayer(width, 2, 24, 0.1, batch_first=True)
             self.bias = nn.Parameter(torch.zeros(25))
 
@@ -188,13 +186,8 @@ def graph_convolutions():
     class Layer(nn.Module):
         def __init__(self, n, out):
             super().__init__()
-            self.weight, self.bias = (
-                nn.Parameter(torch.empty(n, out)),
-                nn.Parameter(torch.empty(out)),
-            )
-            bound = out**-0.5
-            self.weight.data.uniform_(-bound, bound)
-            self.bias.data.uniform_(-bound, bound)
+            self.weight = nn.Parameter(torch.empty(n, out).uniform_(-(out**-0.5), out**-0.5))
+            self.bias = nn.Parameter(torch.empty(out).uniform_(-(out**-0.5), out**-0.5))
 
         def forward(self, x, adjacency):
             return torch.spmm(adjacency, x @ self.weight) + self.bias
@@ -203,11 +196,8 @@ def graph_convolutions():
     dense[7] = dense[:, 7] = 0  # a node without a neighbour
     dense = (dense + dense.T).clamp(max=1) + torch.eye(20)
     adjacency = (dense / dense.sum(1, keepdim=True)).to_sparse()
-    features, labels, known = (
-        (torch.rand(20, 30) < 0.1).float(),
-        torch.arange(20) % 4,
-        torch.arange(6),
-    )
+    features = (torch.rand(20, 30) < 0.1).float()
+    labels, known = torch.arange(20) % 4, torch.arange(6)
     model = nn.ModuleList([Layer(30, 8), Layer(8, 4)])
 
     def compute():

@@ -236,17 +236,14 @@ def denoising_diffusion():
     class Unet(nn.Module):
         def __init__(self, width=8):
             super().__init__()
-            self.time = nn.Sequential(
-                nn.Linear(width, width), nn.GELU(), nn.Linear(width, 2 * width)
-            )
+            self.time = network(width, width, 2 * width, act=nn.GELU)
             self.first, self.last = nn.Conv1d(2, width, 3, padding=1), nn.Conv1d(2 * width, 2, 1)
             self.norm = nn.GroupNorm(2, width)
 
         def forward(self, x, t):
             angles = t[:, None] * torch.exp(torch.arange(4) * -2.0)
-            scale, shift = self.time(torch.cat([angles.sin(), angles.cos()], 1))[..., None].chunk(
-                2, 1
-            )
+            of_time = self.time(torch.cat([angles.sin(), angles.cos()], 1))[..., None]
+            scale, shift = of_time.chunk(2, 1)
             skip = self.first(x)
             hidden = F.silu(self.norm(skip) * (scale + 1) + shift)
             return self.last(torch.cat([hidden, skip], 1))

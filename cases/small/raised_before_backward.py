@@ -91,28 +91,19 @@ def inference_tensor():
     return Visit(loss, {"weight": weight})
 
 
-class DoubleNotStatic(torch.autograd.Function):
-    def forward(self, x):
-        return x * 2
-
-    def backward(self, grad_output):
-        return grad_output * 2
-
-
-class Double(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x * 2
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * 2
-
-
 @case("a Function called as an object", "error", "not-static")
 def methods_not_static():
+    class DoubleNotStatic(torch.autograd.Function):
+        #: @staticmethod
+        def forward(self, x):
+            return x * 2
+
+        #: @staticmethod
+        def backward(self, grad_output):
+            return grad_output * 2
+
     x = torch.ones(3, requires_grad=True)
-    loss = DoubleNotStatic()(x).sum()  #! Double.apply(x).sum()
+    loss = DoubleNotStatic()(x).sum()  #! DoubleNotStatic.apply(x).sum()
     return Visit(loss, {"x": x})
 
 

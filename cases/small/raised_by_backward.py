@@ -2,9 +2,9 @@
 
 import torch
 from torch import nn
-from torch.autograd.function import once_differentiable
 
 from cases.case import Visit, case
+from cases.small.functions import Square, SquareOnce  # noqa: F401  (a cure needs one)
 
 
 @case("nothing requires grad", "error", ("no-history", "not-connected"), also=("frozen",))
@@ -57,71 +57,43 @@ def step_before_backward():
     return Visit(second, {"0.weight": model[0].weight}, model=model)
 
 
-class Scale(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, factor):
-        ctx.factor = factor
-        return x * factor
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * ctx.factor, None
-
-
-class ScaleForgetsFactor(Scale):
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * ctx.factor
-
-
 @case("a Function returns too few gradients", "error", "gradient-count")
 def too_few_gradients():
+    class ScaleForgetsFactor(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            ctx.factor = factor
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * ctx.factor  #: grad_output * ctx.factor, None
+
     x = torch.ones(3, requires_grad=True)
-    loss = ScaleForgetsFactor.apply(x, 2.0).sum()  #! Scale.apply(x, 2.0).sum()
+    loss = ScaleForgetsFactor.apply(x, 2.0).sum()  #!
     return Visit(loss, {"x": x})
-
-
-class Product(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, weight):
-        ctx.save_for_backward(x, weight)
-        return x @ weight
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, weight = ctx.saved_tensors
-        return grad_output @ weight.T, x.T @ grad_output
-
-
-class ProductTransposed(Product):
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, weight = ctx.saved_tensors
-        return grad_output @ weight.T, grad_output.T @ x
 
 
 @case("a Function returns a wrong shape", "error", "gradient-shape")
 def gradient_of_wrong_shape():
+    class ProductTransposed(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weight):
+            ctx.save_for_backward(x, weight)
+            return x @ weight
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, weight = ctx.saved_tensors
+            return (
+                grad_output @ weight.T,
+                grad_output.T @ x,
+            )  #: grad_output @ weight.T, x.T @ grad_output
+
     x = torch.ones(4, 3, requires_grad=True)
     weight = torch.ones(3, 2, requires_grad=True)
-    loss = ProductTransposed.apply(x, weight).sum()  #! Product.apply(x, weight).sum()
+    loss = ProductTransposed.apply(x, weight).sum()  #!
     return Visit(loss, {"weight": weight})
-
-
-class Square(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**2
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return 2 * x * grad_output
-
-
-class SquareOnce(Square):
-    backward = staticmethod(once_differentiable(Square.backward))
 
 
 @case("`once_differentiable`, differentiated twice", "error", "once-differentiable")

@@ -16,55 +16,40 @@ def gradients_added_up():
     return Visit(loss, {"weight": weight})
 
 
-class TenfoldGradient(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x * 1
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * 10
-
-
-class TenfoldInPlace(TenfoldGradient):
-    @staticmethod
-    def backward(ctx, grad_output):
-        grad_output *= 10
-        return grad_output
-
-
 @case("backward changes what it was given", "wrong", "changed-gradient")
 def gradient_changed_in_place():
+    class TenfoldInPlace(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            grad_output *= 10  #: grad_output = grad_output * 10
+            return grad_output
+
     x = torch.ones(3, requires_grad=True)
     hidden = x * 2
-    y = hidden + TenfoldInPlace.apply(hidden)  #! hidden + TenfoldGradient.apply(hidden)
+    y = hidden + TenfoldInPlace.apply(hidden)  #!
     loss = (y * torch.tensor([1.0, 2.0, 3.0])).sum()
     return Visit(loss, {"x": x})
 
 
-class Cube(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**3
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * 3 * x**2
-
-
-class CubeWithoutSquare(Cube):
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * 3 * x
-
-
 @case("a Function with a wrong formula", "wrong", "own-function", said="ok")
 def wrong_formula():
+    class CubeWithoutSquare(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            return grad_output * 3 * x  #: grad_output * 3 * x**2
+
     x = torch.tensor([2.0, 3.0], requires_grad=True)
-    loss = CubeWithoutSquare.apply(x).sum()  #! Cube.apply(x).sum()
+    loss = CubeWithoutSquare.apply(x).sum()  #!
     return Visit(loss, {"x": x})
 
 

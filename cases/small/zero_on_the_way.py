@@ -77,26 +77,19 @@ def max_picks_one():
     return Visit(loss, {"x": x})
 
 
-class Double(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x * 2
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * 2
-
-
-class DoubleReturnsZeros(Double):
-    @staticmethod
-    def backward(ctx, grad_output):
-        return torch.zeros_like(grad_output)
-
-
 @case("a Function whose backward returns zeros", "zero", "own-backward")
 def backward_returns_zeros():
+    class DoubleReturnsZeros(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return torch.zeros_like(grad_output)  #: grad_output * 2
+
     weight = torch.ones(3, requires_grad=True)
-    loss = DoubleReturnsZeros.apply(weight * 3).sum()  #! Double.apply(weight * 3).sum()
+    loss = DoubleReturnsZeros.apply(weight * 3).sum()  #!
     return Visit(loss, {"weight": weight})
 
 
