@@ -85,10 +85,8 @@ def gradient_of_wrong_shape():
         @staticmethod
         def backward(ctx, grad_output):
             x, weight = ctx.saved_tensors
-            return (
-                grad_output @ weight.T,
-                grad_output.T @ x,
-            )  #: grad_output @ weight.T, x.T @ grad_output
+            return grad_output @ weight.T, grad_output.T @ x  #: -
+            #: return grad_output @ weight.T, x.T @ grad_output
 
     x = torch.ones(4, 3, requires_grad=True)
     weight = torch.ones(3, 2, requires_grad=True)

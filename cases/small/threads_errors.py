@@ -32,14 +32,10 @@ def cached_embedding():
     return Visit(loss, dict(rotary.named_parameters()))
 
 
-def surfaces():
-    net = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
-    return net, torch.rand(10, 2, requires_grad=True)
-
-
 @case("PINN: the slope along a slice of the input", "error", "unused-input")
 def slope_of_a_slice():
-    net, points = surfaces()
+    net = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+    points = torch.rand(10, 2, requires_grad=True)
     height = net(points)
     time = points[:, 1:]
     (speed,) = torch.autograd.grad(height.sum(), time, create_graph=True)  #! -
@@ -65,18 +61,13 @@ def attack_under_no_grad():
     #: return Visit(F.cross_entropy(net(images), label), {"weight": net.weight})
 
 
-class Encoder(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.encode, self.decode = nn.Linear(4, 3), nn.Linear(3, 1)
-
-    def forward(self, x):
-        return self.decode(torch.tanh(self.encode(x)))
-
-
 @case("a copy of the best model, which keeps its code", "error", "deepcopy-of-result")
 def copy_of_the_best():
-    class Remembering(Encoder):
+    class Remembering(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.encode, self.decode = nn.Linear(4, 3), nn.Linear(3, 1)
+
         def forward(self, x):
             self.code = torch.tanh(self.encode(x))
             return self.decode(self.code)
@@ -87,34 +78,22 @@ def copy_of_the_best():
     return Visit(loss, {"weight": best.encode.weight})
 
 
-def normalised(inplace):
-    norm, relu = nn.BatchNorm1d(4), nn.ReLU(inplace=inplace)
-    sizes = []
-    norm.register_full_backward_hook(lambda module, inner, outer: sizes.append(outer[0].norm()))
-    return nn.Linear(4, 4), norm, relu
-
-
 @case("a full backward hook before `ReLU(inplace=True)`", "error", "hooked-in-place")
 def hook_before_in_place():
-    layer, norm, relu = normalised(inplace=True)  #: normalised(inplace=False)
+    layer, norm, sizes = nn.Linear(4, 4), nn.BatchNorm1d(4), []
+    norm.register_full_backward_hook(lambda module, inner, outer: sizes.append(outer[0].norm()))
+    relu = nn.ReLU(inplace=True)  #: nn.ReLU()
     hidden = norm(layer(torch.randn(6, 4)))  #!
     hidden = relu(hidden)  #!
     return Visit(hidden.pow(2).mean(), {"weight": layer.weight})
 
 
-class Ranking(nn.Module):
-    """Scores of all entities, beside a look-up that scales its rows in place."""
-
-    def __init__(self):
-        super().__init__()
-        self.entities = nn.Embedding(6, 4, max_norm=1.0)
-        self.relation = nn.Linear(4, 4, bias=False)
-
-
 @case("an embedding with max_norm, looked up after its weights were used", "error", "overwritten")
 def embedding_scaled_by_a_lookup():
-    model = Ranking()
-    #: some = model.entities(torch.arange(3))
-    everyone = model.relation(model.entities.weight)
-    some = model.entities(torch.arange(3))  #! -
-    return Visit((some @ everyone.T).square().sum(), model)
+    """Scores of all entities, beside a look-up that scales its rows in place."""
+    entities, relation = nn.Embedding(6, 4, max_norm=1.0), nn.Linear(4, 4, bias=False)
+    #: some = entities(torch.arange(3))
+    everyone = relation(entities.weight)
+    some = entities(torch.arange(3))  #! -
+    loss = (some @ everyone.T).square().sum()
+    return Visit(loss, nn.ModuleDict({"entities": entities, "relation": relation}))

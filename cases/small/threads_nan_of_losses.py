@@ -29,17 +29,12 @@ def label_too_long():
     return Visit(loss, {"head.weight": model.head.weight})
 
 
-def policy():
+@case("the entropy of a masked policy", "nan", "zero-times-infinity")
+def masked_entropy():
     net, state = nn.Linear(4, 5), torch.randn(6, 4)
     allowed = torch.rand(6, 5) > 0.3
     allowed[:, 0] = True
-    return net, net(state), allowed
-
-
-@case("the entropy of a masked policy", "nan", "zero-times-infinity")
-def masked_entropy():
-    net, scores, allowed = policy()
-    logp = scores.masked_fill(~allowed, -torch.inf).log_softmax(-1)
+    logp = net(state).masked_fill(~allowed, -torch.inf).log_softmax(-1)
     entropy = -(logp.exp() * logp).sum(-1)  #! -
     #: entropy = -(logp.exp() * logp.masked_fill(~allowed, 0.0)).sum(-1)
     return Visit(logp[:, 0].mean() - 0.01 * entropy.mean(), {"weight": net.weight})
@@ -106,13 +101,6 @@ def long_sum_in_float16():
     return Visit(model(sound), {"weight": model.layer.weight}, model=model)
 
 
-def unmeasured():
-    target = torch.tensor([[1.0, torch.nan], [2.0, 3.0]])
-    layer = nn.Linear(3, 2)
-    layer.register_buffer("target", target)  # which is still there when the doctor looks
-    return layer, target, target.isfinite()
-
-
 @case(
     "missing targets, and a mask that multiplies the error",
     "nan",
@@ -120,7 +108,9 @@ def unmeasured():
     missed_alone="the data are in no variable",
 )
 def missing_targets_multiplied():
-    layer, target, measured = unmeasured()
+    layer, target = nn.Linear(3, 2), torch.tensor([[1.0, torch.nan], [2.0, 3.0]])
+    layer.register_buffer("target", target)  # which is still there when the doctor looks
+    measured = target.isfinite()
     squares = (layer(torch.ones(2, 3)) - target) ** 2  #: -
     #: squares = (layer(torch.ones(2, 3)) - torch.where(measured, target, 0.0)) ** 2
     loss = (squares * measured.float()).sum() / measured.sum()  #!

@@ -34,22 +34,20 @@ def rotation_matrix():
     return Visit(loss, {"angle": model.angle}, model=model)
 
 
-class KernelRegression(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.log_width = nn.Parameter(torch.tensor(-0.5))
-        self.height = nn.Parameter(torch.randn(9))
-
-    def forward(self, x):
-        squared = (x[:, None] - x) ** 2
-        return torch.exp(-squared / (2 * self.width() ** 2)) @ self.height
-
-
 @case("`math.exp` of a kernel's learned width", "none", "escape", missed_alone=CUT)
 def kernel_width():
-    class ByMath(KernelRegression):
+    class ByMath(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.log_width = nn.Parameter(torch.tensor(-0.5))
+            self.height = nn.Parameter(torch.randn(9))
+
         def width(self):
             return math.exp(self.log_width)  #! self.log_width.exp()
+
+        def forward(self, x):
+            squared = (x[:, None] - x) ** 2
+            return torch.exp(-squared / (2 * self.width() ** 2)) @ self.height
 
     model, x = ByMath(), torch.linspace(-1, 1, 9)
     loss = F.mse_loss(model(x), torch.sin(3 * x))
@@ -88,51 +86,25 @@ def weights_from_a_vector():
     return Visit(loss, {"mean": mean})
 
 
-class Prompted(nn.Module):
-    """A learned prompt in front of a frozen encoder."""
-
-    def __init__(self):
-        super().__init__()
-        self.prompt = nn.Parameter(torch.randn(3, 2, 8))
-        self.encoder = nn.GRU(8, 8, batch_first=True).requires_grad_(False)
-        self.scale = nn.Parameter(torch.ones(()))
-
-    def forward(self, images):
-        return self.scale * images @ self.features().T
-
-
 @case("a learned prompt, and its encoder under `no_grad`", "none", "no-grad", missed_alone=CUT)
 def prompt_tuning():
-    class Saving(Prompted):
+    class Saving(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.prompt = nn.Parameter(torch.randn(3, 2, 8))
+            self.encoder = nn.GRU(8, 8, batch_first=True).requires_grad_(False)
+            self.scale = nn.Parameter(torch.ones(()))
+
         def features(self):
             with torch.no_grad():  # the encoder is frozen anyway  #! with torch.enable_grad():
                 return self.encoder(self.prompt)[0][:, -1]
 
+        def forward(self, images):
+            return self.scale * images @ self.features().T
+
     model = Saving()
     loss = F.cross_entropy(model(torch.randn(5, 8)), torch.randint(3, (5,)))
     return Visit(loss, {"prompt": model.prompt}, model=model)
-
-
-class ScaledByArgument(torch.autograd.Function):
-    """x times a weight."""
-
-    @staticmethod
-    def forward(ctx, x, weight):
-        ctx.save_for_backward(x, weight)
-        return x * weight
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, weight = ctx.saved_tensors
-        return grad_output * weight, (grad_output * x).sum()
-
-
-def scaling(apply):
-    model = nn.Linear(3, 1)
-    model.scale = nn.Linear(1, 1, bias=False)
-    model.scale.weight = nn.Parameter(torch.tensor(2.0))
-    loss = apply(model(torch.rand(4, 3)), model.scale).sum()
-    return Visit(loss, {"scale": model.scale.weight}, model=model)
 
 
 @case(
@@ -145,15 +117,20 @@ def parameter_of_a_layer_in_forward():
     class Scaled(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x, layer):
-            ctx.layer = layer
-            return x * layer.weight  #!
+            ctx.layer = layer  #: ctx.save_for_backward(x, layer)
+            return x * layer.weight  #! x * layer
 
         @staticmethod
         def backward(ctx, grad_output):
+            #: x, weight = ctx.saved_tensors
+            #: return grad_output * weight, (grad_output * x).sum()
             return grad_output * ctx.layer.weight, None
 
-    return scaling(Scaled.apply)  #: -
-    #: return scaling(lambda x, layer: ScaledByArgument.apply(x, layer.weight))
+    model, scale = nn.Linear(3, 1), nn.Linear(1, 1, bias=False)
+    model.scale, scale.weight = scale, nn.Parameter(torch.tensor(2.0))
+    loss = Scaled.apply(model(torch.rand(4, 3)), scale).sum()  #: -
+    #: loss = Scaled.apply(model(torch.rand(4, 3)), scale.weight).sum()
+    return Visit(loss, {"scale": scale.weight}, model=model)
 
 
 class Codebook(nn.Module):

@@ -7,20 +7,18 @@ from torch import nn
 from cases.case import Visit, case
 
 
-class Heads(nn.Module):
-    def forward(self, x):
-        hidden = torch.tanh(self.body(x))
-        return [head(hidden) for head in self.heads.values()]
-
-
 @case("one head per task, in a plain dict", "not trained", "unregistered")
 def heads_in_a_dict():
-    class Tasks(Heads):
+    class Tasks(nn.Module):
         def __init__(self, **sizes):
             super().__init__()
             self.body = nn.Linear(4, 6)
             self.heads = {task: nn.Linear(6, size) for task, size in sizes.items()}  #! -
             #: self.heads = nn.ModuleDict({name: nn.Linear(6, n) for name, n in sizes.items()})
+
+        def forward(self, x):
+            hidden = torch.tanh(self.body(x))
+            return [head(hidden) for head in self.heads.values()]
 
     model = Tasks(shape=2, colour=3)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -92,10 +90,6 @@ def double_softmax():
     return Visit(loss, {"0.weight": net[0].weight, "0.bias": net[0].bias})
 
 
-def two_networks():
-    return nn.Linear(2, 3), nn.Linear(3, 1)
-
-
 @case(
     "GAN: the generator's step leaves gradients in the critic",
     "wrong",
@@ -103,7 +97,7 @@ def two_networks():
     missed="the sum in .grad may be meant, as when gradients are accumulated",
 )
 def gradient_of_another_loss():
-    generator, critic = two_networks()
+    generator, critic = nn.Linear(2, 3), nn.Linear(3, 1)
     F.softplus(-critic(generator(torch.randn(5, 2)))).mean().backward()  #!
     #: critic.zero_grad()
     fake = generator(torch.randn(5, 2)).detach()
@@ -111,21 +105,11 @@ def gradient_of_another_loss():
     return Visit(loss, {"weight": critic.weight, "bias": critic.bias})
 
 
-def adapted():
-    """A layer, and a low-rank part beside it."""
-    base, down = nn.Linear(4, 4), nn.Linear(4, 4, bias=False)
-    return nn.Sequential(nn.ModuleDict({"base": base, "down": down}), nn.Linear(4, 1))
-
-
-def loss_of(model, x):
-    base, down = model[0]["base"], model[0]["down"]
-    return model[1](base(x) + down(x)).square().sum()
-
-
 @case("an adapter that was frozen with what it adapts", "none", "frozen")
 def adapter_frozen_too():
-    model = adapted()
-    model[0].requires_grad_(False)  #! model[0]["base"].requires_grad_(False)
-    weight = model[0]["down"].weight
-    optimizer = torch.optim.SGD([weight, *model[1].parameters()], lr=0.1)
-    return Visit(loss_of(model, torch.ones(3, 4)), {"w": weight}, model, optimizer)
+    base, down, x = nn.Linear(4, 4), nn.Linear(4, 4, bias=False), torch.ones(3, 4)
+    model = nn.Sequential(nn.ModuleDict({"base": base, "down": down}), nn.Linear(4, 1))
+    model[0].requires_grad_(False)  #! base.requires_grad_(False)
+    optimizer = torch.optim.SGD([down.weight, *model[1].parameters()], lr=0.1)
+    loss = model[1](base(x) + down(x)).square().sum()
+    return Visit(loss, {"w": down.weight}, model, optimizer)
