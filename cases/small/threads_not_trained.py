@@ -112,4 +112,4 @@ def adapter_frozen_too():
     model[0].requires_grad_(False)  #! base.requires_grad_(False)
     optimizer = torch.optim.SGD([down.weight, *model[1].parameters()], lr=0.1)
     loss = model[1](base(x) + down(x)).square().sum()
-    return Visit(loss, {"w": down.weight}, model, optimizer)
+    return Visit(loss, {"w": down.weight}, model=model, optimizer=optimizer)
