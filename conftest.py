@@ -1,5 +1,6 @@
 """What all tests share: how notebooks run, and the browser."""
 
+import ast
 import base64
 import gc
 import importlib.metadata
@@ -15,6 +16,7 @@ from jupyter_client.provisioning import local_provisioner
 from xdist.scheduler import LoadFileScheduling
 
 from tests.forked_kernels import ForkedKernel
+from tests.notebook_stamps import Stamps, not_reached
 
 NO_CHROMIUM = (
     "no Chromium found: apt install chromium-headless-shell (Debian), or "
@@ -63,6 +65,19 @@ def pytest_xdist_make_scheduler(config, log):
         return Together(config, log)
 
 
+def pytest_configure(config):
+    if hasattr(config, "workerinput"):
+        config.unchanged = config.workerinput["unchanged"]
+    elif hasattr(config, "cache"):
+        stamps = Stamps(config)
+        config.pluginmanager.register(stamps)
+        config.unchanged = stamps.unchanged
+
+
+def pytest_ignore_collect(collection_path, config):
+    return collection_path.name in getattr(config, "unchanged", ()) or None
+
+
 def pytest_collection_modifyitems(items):
     def place(item):
         return next((n for n, name in enumerate(LONGEST) if name in item.path.stem), len(LONGEST))
@@ -94,6 +109,17 @@ def pytest_runtest_call(item):
             look_at_outputs(item)
         except Exception as error:
             raise AssertionError(f"in its second run, and not in its first: {error}") from error
+        if item.cell is [cell for cell in item.parent.nb.cells if cell.cell_type == "code"][-1]:
+            missed = not_reached(item.path, imported(item.parent.kernel))
+            assert not missed, f"tests/notebook_stamps.py does not see that it imports {missed}"
+
+
+def imported(kernel):
+    """The files of the modules that a kernel has imported."""
+    files = "'\\n'.join(getattr(m, '__file__', None) or '' for m in sys.modules.values())"
+    asked = {"user_expressions": {"files": files}, "reply": True, "timeout": 60}
+    reply = kernel.kc.execute("import sys", **asked)["content"]["user_expressions"]
+    return map(Path, ast.literal_eval(reply["files"]["data"]["text/plain"]).split("\n"))
 
 
 def look_at_outputs(item):

@@ -10,7 +10,7 @@ import pytest
 from cases.case import CURED, PATIENTS
 from cases.judge import complaints, traced
 from lessons.asking.checking import judge
-from lessons.asking.registry import all_checks
+from lessons.asking.registry import registered
 from lessons.round_and_clamp import exercises
 
 ROOT = Path(__file__).parent.parent
@@ -51,12 +51,12 @@ def test_the_case_is_one_that_the_doctor_understands(tmp_path, monkeypatch):
 
 def test_the_check_tells_the_right_answer_from_the_wrong_ones():
     number = "round_and_clamp.4"
-    assert number not in all_checks()
+    assert number not in registered
     try:
         exec(added("@check_of("), vars(exercises))
         assert judge(number, 0.0).sign == "✓"
         for wrong, (answer, said) in eval(f"{{{added('passes it on')}}}")[number].items():
             assert said in judge(number, answer).why, wrong
     finally:
-        all_checks().pop(number, None)
+        registered.pop(number, None)
         vars(exercises).pop("check_gradient_outside", None)

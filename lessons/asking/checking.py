@@ -9,7 +9,7 @@ from autograd_surprises.show.colours import GREEN, GREY, RED
 from autograd_surprises.show.findings import badge, with_code
 from autograd_surprises.show.picture import Picture
 from lessons.asking.answers import came_through_answer, last_returned
-from lessons.asking.registry import NotDone, Wrong, all_checks
+from lessons.asking.registry import NotDone, Wrong, find_check
 
 NOT_DONE = "Not done yet. Write your answer, and run this cell again."
 COLOURS = {"✓": GREEN, "✗": RED, "…": GREY}
@@ -62,10 +62,7 @@ def judge(exercise: str, answer: object) -> Verdict:
     >>> judge("override_backward.1", ...).sign
     '…'
     """
-    checks = all_checks()
-    if exercise not in checks:
-        raise ValueError(f"there is no exercise {exercise!r}; one is called 'override_backward.1'")
-    check = checks[exercise]
+    check = find_check(exercise)
     try:
         check.run(answer)
     except NotDone:

@@ -1,8 +1,7 @@
 """The check of each exercise by its id, and what a check raises."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -37,19 +36,22 @@ class Check:
     draw_right: Draw | None = None
 
 
-_checks: dict[str, Check] = {}
+registered: dict[str, Check] = {}  # of the lessons that have been imported
+LESSONS = Path(__file__).parent.parent
 
 
-@cache
-def all_checks() -> Mapping[str, Check]:
-    """The checks of all lessons by id: the `exercises.py` of each lesson registers its own.
+def find_check(exercise: str) -> Check:
+    """The check of an exercise, from the `exercises.py` of its lesson; ValueError without one.
 
-    >>> all_checks()["override_backward.2"].praise
+    >>> find_check("override_backward.2").praise
     'One gradient for each input, in order.'
     """
-    for file in sorted(Path(__file__).parent.parent.glob("*/exercises.py")):
-        import_module(f"lessons.{file.parent.name}.exercises")
-    return _checks
+    lesson = exercise.rpartition(".")[0]
+    if (LESSONS / lesson / "exercises.py").exists():
+        import_module(f"lessons.{lesson}.exercises")
+    if exercise not in registered:
+        raise ValueError(f"there is no exercise {exercise!r}; one is called 'override_backward.1'")
+    return registered[exercise]
 
 
 def check_of(
@@ -70,7 +72,7 @@ def check_of(
             for each in inputs:
                 function(answer, *each)
 
-        _checks[exercise] = Check(run, praise, draw_wrong, draw_right)
+        registered[exercise] = Check(run, praise, draw_wrong, draw_right)
         return function
 
     return register
