@@ -56,7 +56,8 @@ def test_a_report_is_text():
         "    cause: round is a staircase: its gradient is 0 everywhere",
         f"    at: {where}: y = x.round()",
         "    gradient: died in RoundBackward0: 1 of 2 in, 0 of 2 out",
-        "    fix: to train anyway, use a straight-through estimator: x + (f(x) - x).detach(), or your own",
+        "    fix: to train anyway, use a straight-through estimator: x + (f(x) - x).detach(), "
+        "or your own",
         "      Function",
         "loss: 4, made by SumBackward0",
     ]
