@@ -339,7 +339,7 @@ BUGS |= {name: (loop, *found, {}) for name, loop, found in [
      ("not trained", "cleared-gradient")),
     ("nobody clears", lambda: batches(6, lambda batch: False), USED_TWICE),
     ("cleared in every second step", lambda: batches(10, lambda k: k and k % 2 == 0), USED_TWICE),
-    ("each batch cleared", lambda: batches(12, lambda k: True, lambda k: k % 2),
+    ("each batch cleared", lambda: batches(8, lambda k: True, lambda k: k % 2),
      ("wrong", "cleared-batches")),
     ("each batch cleared and clipped",
      lambda: batches(18, lambda k: True, lambda k: k % 3 == 2, True, set_to_none=False),

@@ -3,6 +3,7 @@
 import gc
 import re
 
+import healthy_loops  # noqa: F401  (registers loops)
 import pytest
 import torch
 import torch._dynamo
