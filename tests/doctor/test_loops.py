@@ -46,7 +46,12 @@ def replaced_after_the_optimizer_was_built(model, sgd):
     plain(model, sgd, 10)
 
 
+def in_eval_mode_for_three_steps(model, sgd):
+    plain(model, sgd, before=lambda i: model.train(i not in (5, 6, 7)))
+
+
 BAD = {never_in_training_mode_again: "left-in-eval-mode",
+       in_eval_mode_for_three_steps: "left-in-eval-mode",
        replaced_after_the_optimizer_was_built: "replaced-layer"}  # fmt: skip
 OTHERS = {*BAD.values(), "cleared-batches", "accumulated/used-twice"}
 

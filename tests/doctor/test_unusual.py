@@ -122,7 +122,7 @@ def test_anomaly_detection_does_not_get_in_the_way():
         assert explain(x.sqrt().sum(), {"x": x})["x"].cause == "infinite-derivative"
 
 
-@pytest.mark.parametrize("times, status", [(1, "ok"), (2, "wrong"), (3, "wrong"), (65536, "ok")])
+@pytest.mark.parametrize("times, status", [(1, "ok"), (2, "wrong"), (100, "wrong"), (101, "ok")])
 def test_an_old_gradient_is_wrong_if_it_is_this_one_several_times(times, status):
     x = leaf(1.0, 2.0)
     x.grad = times * torch.tensor([2.0, 4.0])
