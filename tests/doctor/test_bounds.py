@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from test_report import leaf
+from test_left_behind import leaf
 from torch import nn
 
 from autograd_surprises.backward.gradient_norms import EXPLODED, USUAL, GradientNorms
@@ -58,6 +58,11 @@ def test_a_rule_begins_at_its_bound(step, expected):
     x, loss = step
     found = explain(loss, {"x": x})["x"]
     assert f"{found.status} {found.rule}" == expected, found
+
+
+def test_relu_counts_what_is_0_among_the_flat_inputs():
+    x, loss = of([0.0, -1.0], torch.relu)
+    assert explain(loss, {"x": x})["x"].sentence.startswith("2 of 2 inputs are 0 or less; relu")
 
 
 @pytest.mark.parametrize("rows, cause", [(10, "not-looked-up"), (11, "")])

@@ -10,6 +10,7 @@ from inspect import getsource
 import pytest
 import torch
 import torch.nn.functional as F
+from test_left_behind import leaf
 from torch import nn
 from torch.autograd.function import once_differentiable
 
@@ -24,10 +25,6 @@ ASK_FIRST_FOR_THE_OTHER = {"double-softmax/cross-entropy"}
 def blames(name, rule, *also):
     """A step whose finding of this name has this rule, and says this besides."""
     return lambda step: STEPS.append((step, name, rule, also)) or step
-
-
-def leaf(*values):
-    return torch.tensor(values, requires_grad=True)
 
 
 class Innocent(torch.autograd.Function):

@@ -7,6 +7,7 @@ from functools import cache
 
 import pytest
 import torch
+from test_left_behind import leaf
 from torch import nn
 
 from autograd_surprises.command.report_files import as_data
@@ -19,10 +20,6 @@ from autograd_surprises.symptoms.finding import Finding
 from cases.case import Visit
 from cases.claims import seed
 from cases.small import PATIENTS
-
-
-def leaf(*values):
-    return torch.tensor(values, requires_grad=True)
 
 
 @cache

@@ -7,17 +7,13 @@ from collections import OrderedDict
 import pytest
 import torch
 import torch.nn.functional as F
-from test_left_behind import switches
+from test_left_behind import Angry, leaf, switches
 from torch import nn
 
 from autograd_surprises.doctor import explain, explain_error, trace
 from autograd_surprises.doctor.trained import trained_by
 
 ZEROS_AND_FOURS = torch.tensor([0.0, 4.0])
-
-
-def leaf(*values):
-    return torch.tensor(values, requires_grad=True)
 
 
 # ---- Tensors of other kinds
@@ -103,16 +99,6 @@ def test_tensors_of_one_name_are_kept_apart():
     x, y = leaf(1.0), leaf(2.0)
     report = explain((x * y).sum(), [("a", x), ("a", y)])
     assert [finding.name for finding in report.findings] == ["a", "a (2)"]
-
-
-class Angry(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x * 2
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        raise KeyError("lost")
 
 
 def test_anomaly_detection_does_not_get_in_the_way():
