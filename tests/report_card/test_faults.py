@@ -46,6 +46,22 @@ def test_what_is_silently_wrong_comes_with_numbers(name):
         assert row.yours != row.expected or not row.yours
 
 
+def test_each_question_has_a_fault():
+    others = {"hessian", NESTED, "float64", "memory"}
+    assert ALWAYS.keys() - {fault.row for fault in FAULTS.values()} == others
+
+
+def test_inputs_are_counted_as_they_are_given():
+    """Also those in front that are not differentiated."""
+    x, weight = X.clone().requires_grad_(), torch.linspace(1, 3, 9, requires_grad=True)
+    without = faulty.NoGradientForAnInput.apply
+    row = report_card(lambda mask, x, w: without(x, w) * mask, torch.ones(9), x, weight)[FIRST]
+    assert row.message == "input 2 of shape (9,) changes the value, but gets no gradient"
+    wrong = faulty.SlopeOfAnother.apply
+    row = report_card(lambda mask, w, x: wrong(x) * w * mask, torch.ones(9), weight, x)["slope"]
+    assert row.message == "at input 2[0]"
+
+
 def test_forward_mode_over_forward_mode_loses_what_a_jvp_depends_on():
     """A bug of torch, and so of every Function whose jvp computes anything."""
     row = report_card(faulty.Square.apply, X)[NESTED]
