@@ -145,6 +145,7 @@ def test_a_fault_is_found_by_its_row(name):
     assert bad_rows(card) - NEVER == {fault.row, *fault.also}, str(card)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("inductor")
 def test_the_advice_on_transforms_is_about_the_operator():
     card = report_card(RIGHT, X, compile=True)
