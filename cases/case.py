@@ -82,7 +82,7 @@ class Case:
 
 
 def case(
-    title="", *, library="torch", source="", status="", cause=(), said=None, also=(),
+    title="", status="", cause=(), *, library="torch", source="", said=None, also=(),
     missed="", missed_line="", missed_alone="", true=(), normal=(),
 ):  # fmt: skip
     """Register a function as a case of its name. Without a cause, it is a healthy step.
@@ -90,8 +90,8 @@ def case(
     `cause` is a slug, or a tuple of slugs. The comment  #!  marks the line that somebody has to
     edit; if two are equally right, mark both. Behind it, or behind  #:  at another line, stands
     the cure: another line, or what comes behind the = or `return` of this one, or - where the line
-    has to go. Else a twin has @cured(name). What the doctor is known to miss stands here with its
-    reason; it has to go once it is found.
+    has to go. A line that begins with  #:  is one that the cure adds. What the doctor is known to
+    miss stands here with its reason; it has to go once it is found.
     """
 
     def register(function):
@@ -158,15 +158,3 @@ def _cured_line(line):
     except SyntaxError:
         kept = None
     return f"{kept[0] if kept else indent}{cure}"
-
-
-def cured(name):
-    """Register a function as the cured twin of the patient of this name."""
-
-    def register(function):
-        if name not in PATIENTS or name in CURED:
-            raise ValueError(f"{function.__name__} cures {name!r}: no such patient, or cured twice")
-        CURED[name] = function
-        return function
-
-    return register

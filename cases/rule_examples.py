@@ -20,7 +20,7 @@ import torch
 
 from autograd_surprises.doctor import Report
 from cases.case import cured_source
-from cases.small import CURED, PATIENTS
+from cases.small import PATIENTS
 
 IMPORTS = {
     "torch": "import torch",
@@ -44,14 +44,13 @@ def rule_examples() -> dict[str, tuple[Example, Example]]:
     Only what needs nothing but torch's modules is shown.
     """
     found: dict[str, tuple[Example, Example]] = {}
-    for name, patient in PATIENTS.items():
+    for patient in PATIENTS.values():
         if patient.source or patient.status == "error":
             continue
         sick = inspect.getsource(patient.build)
-        cured = cured_source(sick)
-        codes = [script_of(patient.build, re.sub("  #[!:].*", "", sick))]
-        twin = CURED[name]
-        codes += [script_of(patient.build, cured) if cured != sick else script_of(twin)]
+        cured = re.sub(r"  #!(?=\n)|\n *pass(?=\n)", "", cured_source(sick))
+        bare = re.sub(r"(?:\n *)?  #[!:].*", "", sick)
+        codes = [script_of(patient.build, text) for text in (bare, cured)]
         if not all(codes):
             continue
         (broken, report), (cured, healthy) = map(_run, codes)

@@ -118,6 +118,7 @@ def test_no_page_tells_a_reader_to_do_what_only_a_kernel_can():
             assert [text for text in texts if needed.search(text)] == [], path.name
 
 
+@pytest.mark.slow
 def test_pages_have_their_texts_their_neighbours_and_the_anchors_of_their_files(tmp_path, slider):
     """Of two notebooks and a Markdown file alone."""
     a, b, c = files = [tmp_path / name for name in ("00_a.ipynb", "01_b.ipynb", "c.md")]

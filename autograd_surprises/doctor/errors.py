@@ -85,7 +85,8 @@ def _overwritten(history, message, needed):
     for write in writes:
         for state in write.inputs:
             maker = history.makers.get(state)
-            if maker is not None and name and name in maker.name.replace("_", "").lower():
+            named = maker is not None and name and name in maker.name.replace("_", "").lower()
+            if named and maker.makes_history:
                 return [("overwritten at", write.where), ("made at", maker.where)]
     return [("overwritten at, probably", write.where) for write in writes[-1:]]
 
@@ -116,9 +117,13 @@ def _operation(history, message, needed):
 
 
 def _function(history, message, needed):
-    """Where the first Function was applied."""
-    inner = next((call for call in history.calls if call.function), None)
-    return [(f"{inner.function[0].__name__}.apply at", inner.function[1])] if inner else []
+    """Where the Function was applied that the message names, or that is differentiable once."""
+    functions = [call.function for call in history.calls if call.function]
+    if "once_differentiable" in message:  # which names none
+        functions.sort(key=lambda found: not hasattr(found[0].backward, "__wrapped__"))
+    else:
+        functions = [found for found in functions if f"{found[0].__name__}Backward" in message]
+    return [(f"{found.__name__}.apply at", where) for found, where in functions[:1]]
 
 
 def _hooked(history, message, needed):

@@ -214,11 +214,12 @@ class ZeroSum:
 
     @property
     def hook(self) -> tuple:
-        """Where a hook was registered, preferably on this very tensor."""
-        recorder = self.gradient.exam.history.recorder
-        states = recorder.states(self.gradient.tensor)
-        hooks = sorted(recorder.hooks, key=lambda hook: hook[0] not in states)
-        return tuple(("a hook was registered at", where) for _, where in hooks[:1]), ""
+        """Where a hook was registered on this tensor, or on what was computed from it."""
+        history = self.gradient.exam.history
+        states = {*history.recorder.states(self.gradient.tensor)}
+        hooks = sorted(history.recorder.hooks, key=lambda hook: hook[0] not in states)
+        on_the_way = [where for state, where in hooks if states & history.values_behind([state])]
+        return tuple(("a hook was registered at", where) for where in on_the_way[:1]), ""
 
 
 # One step made it 0, or on several paths one each. If none of these fits, ZERO says what it did.

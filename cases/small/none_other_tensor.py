@@ -5,41 +5,27 @@ import copy
 import torch
 from torch import nn
 
-from cases.case import Visit, case, cured
+from cases.case import Visit, case
 
 
-@case("`.grad` of an intermediate result", status="none", cause="not-a-leaf")
+@case("`.grad` of an intermediate result", "none", "not-a-leaf")
 def result_not_leaf():
     weight = torch.ones(3, requires_grad=True)
     hidden = weight * 2  #!
+    #: hidden.retain_grad()
     loss = hidden.sum()
     return Visit(loss, {"hidden": hidden})
 
 
-@cured("result_not_leaf")
-def retain_grad():
-    weight = torch.ones(3, requires_grad=True)
-    hidden = weight * 2
-    hidden.retain_grad()
-    loss = hidden.sum()
-    return Visit(loss, {"hidden": hidden})
-
-
-@case("`requires_grad=True`, then converted and scaled", status="none", cause="not-a-leaf")
+@case("`requires_grad=True`, then converted and scaled", "none", "not-a-leaf")
 def scaled_after_requires_grad():
-    weight = torch.ones(3, requires_grad=True).to(torch.float64) * 0.1  #!
+    weight = torch.ones(3, requires_grad=True).to(torch.float64) * 0.1  #! -
+    #: weight = (torch.ones(3).to(torch.float64) * 0.1).requires_grad_()
     loss = (weight**2).sum()
     return Visit(loss, {"weight": weight})
 
 
-@cured("scaled_after_requires_grad")
-def requires_grad_last():
-    weight = (torch.ones(3).to(torch.float64) * 0.1).requires_grad_()
-    loss = (weight**2).sum()
-    return Visit(loss, {"weight": weight})
-
-
-@case("`requires_grad` switched off: a frozen layer", status="none", cause="frozen")
+@case("`requires_grad` switched off: a frozen layer", "none", "frozen")
 def frozen_layer():
     model = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
     model[0].weight.requires_grad_(False)  #! loss = model(torch.ones(4, 2)).sum()
@@ -47,45 +33,31 @@ def frozen_layer():
     return Visit(loss, {"0.weight": model[0].weight}, model=model)
 
 
-class TwoLayers(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.first, self.second = nn.Linear(2, 1), nn.Linear(2, 1)
-
-
-class BothLayers(TwoLayers):
-    def forward(self, x):
-        return self.first(x) + self.second(x)
-
-
 @case(
     "a layer that forward never calls",
-    status="none",
-    cause="unused",
+    "none",
+    "unused",
     missed_alone="an unused parameter and a cut look alike",
 )
 def unused_layer():
-    class FirstLayer(TwoLayers):
+    class FirstLayer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.Linear(2, 1), nn.Linear(2, 1)
+
         def forward(self, x):
             x = x * 2
-            return self.first(x)  #!
+            return self.first(x)  #! self.first(x) + self.second(x)
 
     model = FirstLayer()
     loss = model(torch.ones(4, 2)).sum()
     return Visit(loss, {"second.weight": model.second.weight}, model=model)
 
 
-@cured("unused_layer")
-def both_layers():
-    model = BothLayers()
-    loss = model(torch.ones(4, 2)).sum()
-    return Visit(loss, {"second.weight": model.second.weight}, model=model)
-
-
 @case(
     "computed, but not part of the loss",
-    status="none",
-    cause="dead-branch",
+    "none",
+    "dead-branch",
     missed_alone="the penalty is not in the graph of the loss",
 )
 def forgotten_penalty():
@@ -98,8 +70,8 @@ def forgotten_penalty():
 
 @case(
     "`nn.Parameter(…)` inside forward",
-    status="none",
-    cause="new-parameter",
+    "none",
+    "new-parameter",
     missed_alone="the new parameter could belong to a second model, as in a GAN",
 )
 def parameter_rewrapped():
@@ -119,8 +91,8 @@ def parameter_rewrapped():
 
 @case(
     "the loss of a deepcopy of the model",
-    status="none",
-    cause="deepcopy",
+    "none",
+    "deepcopy",
     missed_alone="the copy looks like any other leaf",
 )
 def deep_copy():

@@ -3,16 +3,17 @@
 import torch
 from torch import nn
 
-from cases.case import Visit, case, cured
+from cases.case import Visit, case
 
 
-@case("parameters in a plain Python list", status="not trained", cause="unregistered")
+@case("parameters in a plain Python list", "not trained", "unregistered")
 def plain_list():
     class Scaled(nn.Module):
         def __init__(self):
             super().__init__()
             self.head = nn.Linear(3, 1)
-            self.scales = [nn.Parameter(torch.ones(3)) for _ in range(2)]  #!
+            self.scales = [nn.Parameter(torch.ones(3)) for _ in range(2)]  #! -
+            #: self.scales = nn.ParameterList([nn.Parameter(torch.ones(3)) for _ in range(2)])
 
         def forward(self, x):
             for scale in self.scales:
@@ -24,25 +25,7 @@ def plain_list():
     return Visit(loss, model, model=model)
 
 
-@cured("plain_list")
-def parameter_list():
-    class Scaled(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.head = nn.Linear(3, 1)
-            self.scales = nn.ParameterList([nn.Parameter(torch.ones(3)) for _ in range(2)])
-
-        def forward(self, x):
-            for scale in self.scales:
-                x = x * scale
-            return self.head(x)
-
-    model = Scaled()
-    loss = model(torch.ones(4, 3)).sum()
-    return Visit(loss, model, model=model)
-
-
-@case("a parameter moved before it is registered", status="not trained", cause="unregistered")
+@case("a parameter moved before it is registered", "not trained", "unregistered")
 def moved_parameter():
     class Scaled(nn.Module):
         def __init__(self):
@@ -61,22 +44,14 @@ def moved_parameter():
 
 @case(
     "a layer replaced after the optimizer was built",
-    status="not trained",
-    cause=("not-in-optimizer", "stale-optimizer"),
+    "not trained",
+    ("not-in-optimizer", "stale-optimizer"),
     also=("unused",),
 )
 def layer_replaced():
     model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
+    #: model[2] = nn.Linear(3, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)  #!
-    model[2] = nn.Linear(3, 2)  #!
-    loss = model(torch.ones(4, 2)).sum()
-    return Visit(loss, optimizer, model=model, optimizer=optimizer)
-
-
-@cured("layer_replaced")
-def optimizer_built_last():
-    model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
-    model[2] = nn.Linear(3, 2)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model[2] = nn.Linear(3, 2)  #! -
     loss = model(torch.ones(4, 2)).sum()
     return Visit(loss, optimizer, model=model, optimizer=optimizer)

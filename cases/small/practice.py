@@ -28,7 +28,7 @@ def dcgan():
     return generator, critic
 
 
-@case(library="torch", source="https://github.com/pytorch/examples/blob/main/dcgan/main.py")
+@case(source="https://github.com/pytorch/examples/blob/main/dcgan/main.py")
 def dcgan_critic():
     generator, critic = dcgan()
     real, noise = torch.randn(8, 1, 8, 8), torch.randn(8, 8, 1, 1)
@@ -40,7 +40,7 @@ def dcgan_critic():
     return Step(critic, compute, torch.optim.Adam(critic.parameters(), 2e-4, betas=(0.5, 0.999)))
 
 
-@case(library="torch", source="https://github.com/pytorch/examples/blob/main/dcgan/main.py")
+@case(source="https://github.com/pytorch/examples/blob/main/dcgan/main.py")
 def dcgan_generator():
     generator, critic = dcgan()
     noise, of_critic = torch.randn(8, 8, 1, 1), torch.optim.Adam(critic.parameters(), 2e-4)
@@ -52,10 +52,7 @@ def dcgan_generator():
     return Step(generator, compute, torch.optim.Adam(generator.parameters(), 2e-4))
 
 
-@case(
-    library="torch",
-    source="https://github.com/facebookresearch/simsiam/blob/main/simsiam/builder.py",
-)
+@case(source="https://github.com/facebookresearch/simsiam/blob/main/simsiam/builder.py")
 def simsiam():
     encoder = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 8))
     predictor = network(8, 4, 8)
@@ -70,7 +67,7 @@ def simsiam():
     return Step(model, compute, torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9))
 
 
-@case(library="torch", source="https://github.com/facebookresearch/moco/blob/main/moco/builder.py")
+@case(source="https://github.com/facebookresearch/moco/blob/main/moco/builder.py")
 def moco():
     class MoCo(nn.Module):
         def __init__(self):
@@ -101,9 +98,7 @@ def moco():
     return Step(model, compute, torch.optim.SGD(model.parameters(), lr=0.03))
 
 
-@case(
-    library="torch", source="https://pytorch.org/tutorials/beginner/transfer_learning_tutorial.html"
-)
+@case(source="https://pytorch.org/tutorials/beginner/transfer_learning_tutorial.html")
 def feature_extractor():
     model = nn.Sequential(
         nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(inplace=True), nn.AdaptiveAvgPool2d(1),
@@ -116,10 +111,7 @@ def feature_extractor():
     return Step(model, lambda: F.cross_entropy(model(x), y), optimizer)
 
 
-@case(
-    library="torch",
-    source="https://github.com/tensorflow/mesh/blob/master/mesh_tensorflow/transformer/moe.py",
-)
+@case(source="https://github.com/tensorflow/mesh/blob/master/mesh_tensorflow/transformer/moe.py")
 def switch_layer_with_idle_experts():
     class Switch(nn.Module):
         def __init__(self, width=8, experts=8):
@@ -147,7 +139,7 @@ def switch_layer_with_idle_experts():
     return Step(whole, compute, torch.optim.AdamW(whole.parameters()))
 
 
-@case(library="torch", source="https://pytorch.org/docs/stable/amp.html")
+@case(source="https://pytorch.org/docs/stable/amp.html")
 def transformer_in_autocast():
     layer = nn.TransformerEncoderLayer(16, 4, 32, dropout=0.1, batch_first=True, norm_first=True)
     model = nn.Sequential(
@@ -165,20 +157,14 @@ def transformer_in_autocast():
     return Step(model, compute, torch.optim.AdamW(model.parameters(), lr=3e-4))
 
 
-@case(
-    library="torch",
-    source="https://pytorch.org/tutorials/intermediate/seq2seq_translation_tutorial.html",
-)
+@case(source="https://pytorch.org/tutorials/intermediate/seq2seq_translation_tutorial.html")
 def translation_with_attention():
     class Decoder(nn.Module):
         def __init__(self, width=12):
             super().__init__()
             self.embedding = nn.Embedding(15, width, padding_idx=0)
-            self.Wa, self.Ua, self.Va = (
-                nn.Linear(width, width),
-                nn.Linear(width, width),
-                nn.Linear(width, 1),
-            )
+            self.Wa, self.Ua = nn.Linear(width, width), nn.Linear(width, width)
+            self.Va = nn.Linear(width, 1)
             self.gru, self.out = nn.GRU(2 * width, width, batch_first=True), nn.Linear(width, 15)
 
         def forward(self, memory, hidden, target):
@@ -207,7 +193,7 @@ def translation_with_attention():
     return Step(model, compute, torch.optim.Adam(model.parameters()))
 
 
-@case(library="torch", source="https://github.com/openai/iaf/blob/master/tf_train.py")
+@case(source="https://github.com/openai/iaf/blob/master/tf_train.py")
 def free_bits():
     encoder, decoder = network(6, 12, 8), network(4, 12, 6)
     x = torch.randn(16, 6)
@@ -222,7 +208,7 @@ def free_bits():
     return Step(model, compute, torch.optim.Adamax(model.parameters()))
 
 
-@case(library="torch", source="https://github.com/vwxyzjn/cleanrl/blob/master/cleanrl/ppo.py")
+@case(source="https://github.com/vwxyzjn/cleanrl/blob/master/cleanrl/ppo.py")
 def ppo_first_epoch():
     actor, critic = network(4, 16, 3, act=nn.Tanh), network(4, 16, 1, act=nn.Tanh)
     states, actions = torch.randn(32, 4), torch.randint(3, (32,))
@@ -246,10 +232,7 @@ def ppo_first_epoch():
     return Step(model, compute, torch.optim.Adam(model.parameters(), lr=2.5e-4, eps=1e-5))
 
 
-@case(
-    library="torch",
-    source="https://github.com/vwxyzjn/cleanrl/blob/master/cleanrl/sac_continuous_action.py",
-)
+@case(source="https://github.com/vwxyzjn/cleanrl/blob/master/cleanrl/sac_continuous_action.py")
 def soft_actor():
     actor, critics = network(3, 16, 4), nn.ModuleList([network(5, 16, 1), network(5, 16, 1)])
     states, log_alpha = torch.randn(16, 3), torch.zeros(1, requires_grad=True)
@@ -268,7 +251,7 @@ def soft_actor():
     return Step(actor, compute, torch.optim.Adam(actor.parameters(), lr=3e-4))
 
 
-@case(library="torch", source="https://github.com/benmoseley/harmonic-oscillator-pinn")
+@case(source="https://github.com/benmoseley/harmonic-oscillator-pinn")
 def oscillator_with_physics():
     """Its points require a gradient, too, and are attributes, as in the authors' code."""
     model = network(1, 16, 16, 1, act=nn.Tanh)
@@ -289,7 +272,7 @@ def oscillator_with_physics():
     return Step(whole, compute, torch.optim.Adam(whole.parameters()))
 
 
-@case(library="torch", source="https://pytorch.org/docs/stable/checkpoint.html")
+@case(source="https://pytorch.org/docs/stable/checkpoint.html")
 def checkpointed_stages():
     model = nn.Sequential(
         *(nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.1), nn.GELU()) for _ in range(4))

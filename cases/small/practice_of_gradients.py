@@ -12,18 +12,14 @@ from cases.case import Step, case
 from cases.small.practice import network
 
 
-@case(
-    library="torch", source="https://github.com/google-research/bert/blob/master/run_pretraining.py"
-)
+@case(source="https://github.com/google-research/bert/blob/master/run_pretraining.py")
 def masked_language_model():
     class Bert(nn.Module):
         def __init__(self, width=12):
             super().__init__()
-            self.words, self.places = (
-                nn.Embedding(25, width, padding_idx=0),
-                nn.Embedding(16, width),
-            )
-            self.types, self.norm = nn.Embedding(2, width), nn.LayerNorm(width)
+            self.words = nn.Embedding(25, width, padding_idx=0)
+            self.places, self.types = nn.Embedding(16, width), nn.Embedding(2, width)
+            self.norm = nn.LayerNorm(width)
             self.layer = nn.TransformerEncoderLayer(width, 2, 24, 0.1, batch_first=True)
             self.bias = nn.Parameter(torch.zeros(25))
 
@@ -44,7 +40,7 @@ def masked_language_model():
     return Step(model, compute, torch.optim.AdamW(model.parameters(), lr=1e-4))
 
 
-@case(library="torch", source="https://github.com/UKPLab/sentence-transformers")
+@case(source="https://github.com/UKPLab/sentence-transformers")
 def pooled_sentences_one_empty():
     model = nn.Sequential(nn.Embedding(30, 8, padding_idx=0), nn.Linear(8, 8, bias=False))
     one, other = torch.randint(1, 30, (6, 5)), torch.randint(1, 30, (6, 5))
@@ -61,7 +57,7 @@ def pooled_sentences_one_empty():
     return Step(model, compute, torch.optim.AdamW(model.parameters(), lr=2e-5))
 
 
-@case(library="torch", source="https://pytorch.org/docs/stable/notes/amp_examples.html")
+@case(source="https://pytorch.org/docs/stable/notes/amp_examples.html")
 def scaled_and_accumulated():
     model = network(6, 16, 3)
     scaler = torch.amp.GradScaler("cpu")
@@ -77,7 +73,7 @@ def scaled_and_accumulated():
     return Step(model, compute, optimizer)
 
 
-@case(library="torch", source="https://pytorch.org/tutorials/intermediate/parametrizations.html")
+@case(source="https://pytorch.org/tutorials/intermediate/parametrizations.html")
 def orthogonal_and_symmetric_weights():
     class Symmetric(nn.Module):
         def forward(self, x):
@@ -92,7 +88,6 @@ def orthogonal_and_symmetric_weights():
 
 
 @case(
-    library="torch",
     source="https://github.com/fungtion/DANN/blob/master/models/functions.py",
     normal=[("ok", "own-function")],
 )
@@ -120,10 +115,7 @@ def reversed_domain_gradient():
     return Step(model, compute, torch.optim.Adam(model.parameters()))
 
 
-@case(
-    library="torch",
-    source="https://github.com/openai/guided-diffusion/blob/main/guided_diffusion/nn.py",
-)
+@case(source="https://github.com/openai/guided-diffusion/blob/main/guided_diffusion/nn.py")
 def gradients_scaled_by_hooks():
     model = network(6, 16, 16, 2, act=nn.SiLU)
     model[4].register_full_backward_hook(lambda m, into, out: None)
@@ -139,7 +131,7 @@ def gradients_scaled_by_hooks():
     return Step(model, compute, torch.optim.SGD(model.parameters(), lr=0.1))
 
 
-@case(library="torch", source="https://github.com/facebookresearch/dino/blob/main/main_dino.py")
+@case(source="https://github.com/facebookresearch/dino/blob/main/main_dino.py")
 def dino():
     def head():
         last = torch.nn.utils.parametrizations.weight_norm(nn.Linear(6, 12, bias=False))
@@ -171,7 +163,7 @@ def dino():
     )
 
 
-@case(library="torch", source="https://github.com/facebookresearch/vicreg/blob/main/main_vicreg.py")
+@case(source="https://github.com/facebookresearch/vicreg/blob/main/main_vicreg.py")
 def variance_and_covariance():
     backbone = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU(True), nn.Linear(16, 6))
     with torch.no_grad():
@@ -189,18 +181,13 @@ def variance_and_covariance():
     return Step(backbone, compute, torch.optim.SGD(backbone.parameters(), lr=0.05))
 
 
-@case(library="torch", source="https://github.com/tkipf/pygcn/blob/master/pygcn/models.py")
+@case(source="https://github.com/tkipf/pygcn/blob/master/pygcn/models.py")
 def graph_convolutions():
     class Layer(nn.Module):
         def __init__(self, n, out):
             super().__init__()
-            self.weight, self.bias = (
-                nn.Parameter(torch.empty(n, out)),
-                nn.Parameter(torch.empty(out)),
-            )
-            bound = out**-0.5
-            self.weight.data.uniform_(-bound, bound)
-            self.bias.data.uniform_(-bound, bound)
+            self.weight = nn.Parameter(torch.empty(n, out).uniform_(-(out**-0.5), out**-0.5))
+            self.bias = nn.Parameter(torch.empty(out).uniform_(-(out**-0.5), out**-0.5))
 
         def forward(self, x, adjacency):
             return torch.spmm(adjacency, x @ self.weight) + self.bias
@@ -209,11 +196,8 @@ def graph_convolutions():
     dense[7] = dense[:, 7] = 0  # a node without a neighbour
     dense = (dense + dense.T).clamp(max=1) + torch.eye(20)
     adjacency = (dense / dense.sum(1, keepdim=True)).to_sparse()
-    features, labels, known = (
-        (torch.rand(20, 30) < 0.1).float(),
-        torch.arange(20) % 4,
-        torch.arange(6),
-    )
+    features = (torch.rand(20, 30) < 0.1).float()
+    labels, known = torch.arange(20) % 4, torch.arange(6)
     model = nn.ModuleList([Layer(30, 8), Layer(8, 4)])
 
     def compute():
@@ -223,7 +207,7 @@ def graph_convolutions():
     return Step(model, compute, torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4))
 
 
-@case(library="torch", source="https://github.com/kuangliu/pytorch-retinanet/blob/master/loss.py")
+@case(source="https://github.com/kuangliu/pytorch-retinanet/blob/master/loss.py")
 def focal_loss_with_few_boxes():
     body = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(True))
     classes, boxes = nn.Conv2d(8, 4, 3, padding=1), nn.Conv2d(8, 4, 3, padding=1)
@@ -249,10 +233,7 @@ def focal_loss_with_few_boxes():
     return Step(model, compute, torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9))
 
 
-@case(
-    library="torch",
-    source="https://github.com/fxia22/pointnet.pytorch/blob/master/pointnet/model.py",
-)
+@case(source="https://github.com/fxia22/pointnet.pytorch/blob/master/pointnet/model.py")
 def pointnet():
     class Transform(nn.Module):
         def __init__(self, k):
@@ -277,7 +258,7 @@ def pointnet():
     return Step(model, compute, torch.optim.Adam(model.parameters()))
 
 
-@case(library="torch", source="https://pytorch.org/docs/stable/quantization.html")
+@case(source="https://pytorch.org/docs/stable/quantization.html")
 def fake_quantized():
     class Quantized(nn.Module):
         def __init__(self, linear):
@@ -298,10 +279,7 @@ def fake_quantized():
     return Step(model, lambda: F.cross_entropy(model(x), y), optimizer)
 
 
-@case(
-    library="torch",
-    source="https://github.com/pytorch/vision/blob/main/torchvision/models/googlenet.py",
-)
+@case(source="https://github.com/pytorch/vision/blob/main/torchvision/models/googlenet.py")
 def auxiliary_classifiers():
     stages = nn.ModuleList([network(8, 12), network(12, 12), network(12, 12)])
     heads = nn.ModuleList([nn.Linear(12, 4) for _ in stages])

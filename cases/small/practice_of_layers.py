@@ -14,10 +14,7 @@ from cases.case import Step, case
 from cases.small.practice import network
 
 
-@case(
-    library="torch",
-    source="https://github.com/christiancosgrove/pytorch-spectral-normalization-gan",
-)
+@case(source="https://github.com/christiancosgrove/pytorch-spectral-normalization-gan")
 def hinge_critic_with_spectral_norm():
     critic = nn.Sequential(
         spectral_norm(nn.Linear(6, 16)), nn.LeakyReLU(0.1), spectral_norm(nn.Linear(16, 1))
@@ -30,7 +27,7 @@ def hinge_critic_with_spectral_norm():
     return Step(critic, compute, torch.optim.Adam(critic.parameters(), lr=2e-4, betas=(0.0, 0.9)))
 
 
-@case(library="torch", source="https://github.com/locuslab/TCN/blob/master/TCN/tcn.py")
+@case(source="https://github.com/locuslab/TCN/blob/master/TCN/tcn.py")
 def temporal_convolutions():
     class Block(nn.Module):
         def __init__(self, n, out, dilation):
@@ -55,7 +52,6 @@ def temporal_convolutions():
 
 
 @case(
-    library="torch",
     source="https://github.com/facebookresearch/DiT/blob/main/models.py",
     normal=[("zero", "zero-factor")],
 )
@@ -87,7 +83,7 @@ def diffusion_transformer():
     return Step(model, compute, torch.optim.AdamW(model.parameters(), lr=1e-4))
 
 
-@case(library="torch", source="https://github.com/benzakenelad/BitFit")
+@case(source="https://github.com/benzakenelad/BitFit")
 def biases_only():
     model = nn.Sequential(
         nn.Embedding(20, 8),
@@ -102,7 +98,7 @@ def biases_only():
     return Step(model, lambda: F.cross_entropy(model(words), y), torch.optim.AdamW(trained))
 
 
-@case(library="torch", source="https://github.com/theeluwin/pytorch-sgns/blob/master/model.py")
+@case(source="https://github.com/theeluwin/pytorch-sgns/blob/master/model.py")
 def skip_gram():
     class Bundle(nn.Module):
         def __init__(self, size=30, width=8):
@@ -127,7 +123,7 @@ def skip_gram():
     return Step(model, lambda: model(words, context, others), optimizer)
 
 
-@case(library="torch", source="https://pytorch.org/docs/stable/generated/torch.nn.CTCLoss.html")
+@case(source="https://pytorch.org/docs/stable/generated/torch.nn.CTCLoss.html")
 def ctc_with_a_sample_too_long():
     model = nn.ModuleList([nn.GRU(6, 8, bidirectional=True), nn.Linear(16, 5)])
     x, targets = torch.randn(10, 3, 6), torch.randint(1, 5, (3, 6))
@@ -141,7 +137,7 @@ def ctc_with_a_sample_too_long():
     return Step(model, compute, torch.optim.Adam(model.parameters()))
 
 
-@case(library="torch", source="https://github.com/sktime/pytorch-forecasting")
+@case(source="https://github.com/sktime/pytorch-forecasting")
 def quantiles():
     model = network(5, 16, 3)
     x, y, levels = torch.randn(24, 5), torch.randn(24), torch.tensor([0.1, 0.5, 0.9])
@@ -153,9 +149,7 @@ def quantiles():
     return Step(model, compute, torch.optim.Adam(model.parameters()))
 
 
-@case(
-    library="torch", source="https://github.com/adambielski/siamese-triplet/blob/master/losses.py"
-)
+@case(source="https://github.com/adambielski/siamese-triplet/blob/master/losses.py")
 def triplets_with_few_active():
     model = network(4, 16, 3)
     centres = torch.tensor([[6.0, 0, 0, 0], [-6.0, 0, 0, 0], [-6.0, 0.1, 0, 0]])
@@ -174,7 +168,6 @@ def triplets_with_few_active():
 
 
 @case(
-    library="torch",
     source="https://github.com/yaringal/multi-task-learning-example",
     normal=[("zero", "empty-selection")],
 )
@@ -199,7 +192,7 @@ def a_task_without_labels():
     return Step(model, compute, torch.optim.Adam(model.parameters()))
 
 
-@case(library="torch", source="https://github.com/tristandeleu/pytorch-meta")
+@case(source="https://github.com/tristandeleu/pytorch-meta")
 def meta_sgd():
     model = network(1, 12, 1, act=nn.Tanh)
     rates = nn.ParameterList([torch.full_like(p, 0.1) for p in model.parameters()])
@@ -216,7 +209,7 @@ def meta_sgd():
     return Step(whole, compute, torch.optim.Adam(whole.parameters()))
 
 
-@case(library="torch", source="https://pytorch.org/tutorials/advanced/neural_style_tutorial.html")
+@case(source="https://pytorch.org/tutorials/advanced/neural_style_tutorial.html")
 def neural_style():
     layers = nn.Sequential(nn.Conv2d(3, 6, 3, padding=1), nn.ReLU(), nn.Conv2d(6, 6, 3, padding=1))
     layers.eval().requires_grad_(False)
@@ -238,22 +231,19 @@ def neural_style():
     return Step(image, compute, torch.optim.Adam(image.parameters(), lr=0.01))
 
 
-@case(library="torch", source="https://github.com/lucidrains/denoising-diffusion-pytorch")
+@case(source="https://github.com/lucidrains/denoising-diffusion-pytorch")
 def denoising_diffusion():
     class Unet(nn.Module):
         def __init__(self, width=8):
             super().__init__()
-            self.time = nn.Sequential(
-                nn.Linear(width, width), nn.GELU(), nn.Linear(width, 2 * width)
-            )
+            self.time = network(width, width, 2 * width, act=nn.GELU)
             self.first, self.last = nn.Conv1d(2, width, 3, padding=1), nn.Conv1d(2 * width, 2, 1)
             self.norm = nn.GroupNorm(2, width)
 
         def forward(self, x, t):
             angles = t[:, None] * torch.exp(torch.arange(4) * -2.0)
-            scale, shift = self.time(torch.cat([angles.sin(), angles.cos()], 1))[..., None].chunk(
-                2, 1
-            )
+            of_time = self.time(torch.cat([angles.sin(), angles.cos()], 1))[..., None]
+            scale, shift = of_time.chunk(2, 1)
             skip = self.first(x)
             hidden = F.silu(self.norm(skip) * (scale + 1) + shift)
             return self.last(torch.cat([hidden, skip], 1))
@@ -270,10 +260,7 @@ def denoising_diffusion():
     return Step(model, compute, torch.optim.Adam(model.parameters(), lr=8e-5))
 
 
-@case(
-    library="torch",
-    source="https://github.com/chrischute/real-nvp/blob/master/models/real_nvp/real_nvp.py",
-)
+@case(source="https://github.com/chrischute/real-nvp/blob/master/models/real_nvp/real_nvp.py")
 def affine_couplings():
     class Coupling(nn.Module):
         def __init__(self, mask):

@@ -27,14 +27,18 @@ def a_flag_of_the_class():
         def forward(self, x):
             return super().forward(x if self.requires_grad else x.detach())
 
-    model, x = Scaled(), torch.randn(8, 3)
-    return model, lambda: model(x).square().mean()
+    return squared(Scaled())
 
 
 class Switched(nn.Linear):
     def __init__(self):
         super().__init__(3, 1)
         self.requires_grad = False
+
+
+def squared(model):
+    x = torch.randn(8, 3)
+    return model, lambda: model(x).square().mean()
 
 
 @case()
@@ -46,8 +50,7 @@ def a_flag_that_a_base_class_reads():
     class Derived(Base):
         pass
 
-    model, x = Derived(), torch.randn(8, 3)
-    return model, lambda: model(x).square().mean()
+    return squared(Derived())
 
 
 @case()
@@ -60,8 +63,7 @@ def a_flag_that_a_property_reads():
         def forward(self, x):
             return self.factor * super().forward(x)
 
-    model, x = Factor(), torch.randn(8, 3)
-    return model, lambda: model(x).square().mean()
+    return squared(Factor())
 
 
 @case()
@@ -71,8 +73,7 @@ def a_flag_that_a_decorated_forward_reads():
         def forward(self, x):
             return super().forward(x if self.requires_grad else x.detach())
 
-    model, x = Decorated(), torch.randn(8, 3)
-    return model, lambda: model(x).square().mean()
+    return squared(Decorated())
 
 
 @case()

@@ -6,27 +6,23 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from cases.case import Visit, case, cured
+from cases.case import Visit, case
 
 
-class Rotary(nn.Module):
-    """Rotary embedding: cosines of learned frequencies."""
-
-    def __init__(self):
-        super().__init__()
-        self.frequency = nn.Parameter(torch.rand(4))
-        self.cache = None
-
-    def wave(self, length):
-        return torch.cos(torch.arange(length)[:, None] * self.frequency)
-
-
-@case("rotary embedding: the cosines are cached", status="error", cause="second-backward")
+@case("rotary embedding: the cosines are cached", "error", "second-backward")
 def cached_embedding():
-    class Cached(Rotary):
+    class Cached(nn.Module):
+        """Rotary embedding: cosines of learned frequencies."""
+
+        def __init__(self):
+            super().__init__()
+            self.frequency = nn.Parameter(torch.rand(4))
+            self.cache = None
+
         def forward(self, length):
             if self.cache is None:
                 self.cache = torch.cos(torch.arange(length)[:, None] * self.frequency)  #!
+            #: self.cache = torch.cos(torch.arange(length)[:, None] * self.frequency)
             return self.cache
 
     rotary, layer = Cached(), nn.Linear(4, 4)
@@ -36,81 +32,42 @@ def cached_embedding():
     return Visit(loss, dict(rotary.named_parameters()))
 
 
-@cured("cached_embedding")
-def embedding_computed_anew():
-    rotary, layer = Rotary(), nn.Linear(4, 4)
-    (layer(torch.randn(5, 4)) * rotary.wave(5)).pow(2).mean().backward()
-    rotary.zero_grad()
-    loss = (layer(torch.randn(5, 4)) * rotary.wave(5)).pow(2).mean()
-    return Visit(loss, dict(rotary.named_parameters()))
-
-
-def surfaces():
-    net = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
-    return net, torch.rand(10, 2, requires_grad=True)
-
-
-@case("PINN: the slope along a slice of the input", status="error", cause="unused-input")
+@case("PINN: the slope along a slice of the input", "error", "unused-input")
 def slope_of_a_slice():
-    net, points = surfaces()
+    net = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+    points = torch.rand(10, 2, requires_grad=True)
     height = net(points)
     time = points[:, 1:]
-    (speed,) = torch.autograd.grad(height.sum(), time, create_graph=True)  #!
+    (speed,) = torch.autograd.grad(height.sum(), time, create_graph=True)  #! -
+    #: speed = torch.autograd.grad(height.sum(), points, create_graph=True)[0][:, 1]
     loss = speed.pow(2).mean()
     return Visit(loss, {"0.weight": net[0].weight})
 
 
-@cured("slope_of_a_slice")
-def slice_of_the_slope():
-    net, points = surfaces()
-    height = net(points)
-    (slope,) = torch.autograd.grad(height.sum(), points, create_graph=True)
-    loss = slope[:, 1].pow(2).mean()
-    return Visit(loss, {"0.weight": net[0].weight})
-
-
-@case("an attack inside an evaluation", status="error", cause="not-connected")
+@case("an attack inside an evaluation", "error", "not-connected")
 def attack_under_no_grad():
     net, label = nn.Linear(16, 3), torch.tensor([0, 1])
 
+    #: @torch.enable_grad()
     def attacked(x):
         x = x.clone().requires_grad_()
         F.cross_entropy(net(x), label).backward()
         return (x + 0.1 * x.grad.sign()).detach()
 
     with torch.no_grad():
-        scores = net(attacked(torch.rand(2, 16)))  #!
-    return Visit(F.cross_entropy(scores, label), {"weight": net.weight})
+        scores = net(attacked(torch.rand(2, 16)))  #! images = attacked(torch.rand(2, 16))
+    return Visit(F.cross_entropy(scores, label), {"weight": net.weight})  #: -
+    #: net.zero_grad()
+    #: return Visit(F.cross_entropy(net(images), label), {"weight": net.weight})
 
 
-@cured("attack_under_no_grad")
-def attack_with_grad():
-    net, label = nn.Linear(16, 3), torch.tensor([0, 1])
-
-    @torch.enable_grad()
-    def attacked(x):
-        x = x.clone().requires_grad_()
-        F.cross_entropy(net(x), label).backward()
-        return (x + 0.1 * x.grad.sign()).detach()
-
-    with torch.no_grad():
-        images = attacked(torch.rand(2, 16))
-    net.zero_grad()
-    return Visit(F.cross_entropy(net(images), label), {"weight": net.weight})
-
-
-class Encoder(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.encode, self.decode = nn.Linear(4, 3), nn.Linear(3, 1)
-
-    def forward(self, x):
-        return self.decode(torch.tanh(self.encode(x)))
-
-
-@case("a copy of the best model, which keeps its code", status="error", cause="deepcopy-of-result")
+@case("a copy of the best model, which keeps its code", "error", "deepcopy-of-result")
 def copy_of_the_best():
-    class Remembering(Encoder):
+    class Remembering(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.encode, self.decode = nn.Linear(4, 3), nn.Linear(3, 1)
+
         def forward(self, x):
             self.code = torch.tanh(self.encode(x))
             return self.decode(self.code)
@@ -121,45 +78,22 @@ def copy_of_the_best():
     return Visit(loss, {"weight": best.encode.weight})
 
 
-def normalised(inplace):
-    norm, relu = nn.BatchNorm1d(4), nn.ReLU(inplace=inplace)
-    sizes = []
-    norm.register_full_backward_hook(lambda module, inner, outer: sizes.append(outer[0].norm()))
-    return nn.Linear(4, 4), norm, relu
-
-
-@case("a full backward hook before `ReLU(inplace=True)`", status="error",
-         cause="hooked-in-place")  # fmt: skip
+@case("a full backward hook before `ReLU(inplace=True)`", "error", "hooked-in-place")
 def hook_before_in_place():
-    layer, norm, relu = normalised(inplace=True)  #: normalised(inplace=False)
+    layer, norm, sizes = nn.Linear(4, 4), nn.BatchNorm1d(4), []
+    norm.register_full_backward_hook(lambda module, inner, outer: sizes.append(outer[0].norm()))
+    relu = nn.ReLU(inplace=True)  #: nn.ReLU()
     hidden = norm(layer(torch.randn(6, 4)))  #!
     hidden = relu(hidden)  #!
     return Visit(hidden.pow(2).mean(), {"weight": layer.weight})
 
 
-class Ranking(nn.Module):
-    """Scores of all entities, beside a look-up that scales its rows in place."""
-
-    def __init__(self):
-        super().__init__()
-        self.entities = nn.Embedding(6, 4, max_norm=1.0)
-        self.relation = nn.Linear(4, 4, bias=False)
-
-
-@case(
-    "an embedding with max_norm, looked up after its weights were used",
-    status="error", cause="overwritten",
-)  # fmt: skip
+@case("an embedding with max_norm, looked up after its weights were used", "error", "overwritten")
 def embedding_scaled_by_a_lookup():
-    model = Ranking()
-    everyone = model.relation(model.entities.weight)
-    some = model.entities(torch.arange(3))  #!
-    return Visit((some @ everyone.T).square().sum(), model)
-
-
-@cured("embedding_scaled_by_a_lookup")
-def embedding_looked_up_first():
-    model = Ranking()
-    some = model.entities(torch.arange(3))
-    everyone = model.relation(model.entities.weight)
-    return Visit((some @ everyone.T).square().sum(), model)
+    """Scores of all entities, beside a look-up that scales its rows in place."""
+    entities, relation = nn.Embedding(6, 4, max_norm=1.0), nn.Linear(4, 4, bias=False)
+    #: some = entities(torch.arange(3))
+    everyone = relation(entities.weight)
+    some = entities(torch.arange(3))  #! -
+    loss = (some @ everyone.T).square().sum()
+    return Visit(loss, nn.ModuleDict({"entities": entities, "relation": relation}))

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from cases.case import CUT, Visit, case, cured
+from cases.case import CUT, Visit, case
 
 
 class Rotate(nn.Module):
@@ -24,54 +24,32 @@ class Rotate(nn.Module):
         return self.brightness * F.grid_sample(image, grid, align_corners=False)
 
 
-@case(
-    "an image turned by a learned angle", status="none", cause=("escape", "copy"), missed_alone=CUT
-)
+@case("an image turned by a learned angle", "none", ("escape", "copy"), missed_alone=CUT)
 def rotation_matrix():
     model = Rotate()
     cos, sin = model.angle.cos(), model.angle.sin()
-    matrix = torch.FloatTensor([[cos, -sin, 0], [sin, cos, 0]])  #!
+    matrix = torch.FloatTensor([[cos, -sin, 0], [sin, cos, 0]])  #! -
+    #: matrix = torch.stack([cos, -sin, 0 * cos, sin, cos, 0 * cos]).view(2, 3)
     loss = F.mse_loss(model(torch.rand(1, 1, 8, 8), matrix), torch.rand(1, 1, 8, 8))
     return Visit(loss, {"angle": model.angle}, model=model)
 
 
-@cured("rotation_matrix")
-def rotation_matrix_stacked():
-    model = Rotate()
-    cos, sin, zero = model.angle.cos(), model.angle.sin(), torch.zeros(())
-    matrix = torch.stack([cos, -sin, zero, sin, cos, zero]).view(2, 3)
-    loss = F.mse_loss(model(torch.rand(1, 1, 8, 8), matrix), torch.rand(1, 1, 8, 8))
-    return Visit(loss, {"angle": model.angle}, model=model)
-
-
-class KernelRegression(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.log_width = nn.Parameter(torch.tensor(-0.5))
-        self.height = nn.Parameter(torch.randn(9))
-
-    def width(self):
-        return self.log_width.exp()
-
-    def forward(self, x):
-        squared = (x[:, None] - x) ** 2
-        return torch.exp(-squared / (2 * self.width() ** 2)) @ self.height
-
-
-@case("`math.exp` of a kernel's learned width", status="none", cause="escape", missed_alone=CUT)
+@case("`math.exp` of a kernel's learned width", "none", "escape", missed_alone=CUT)
 def kernel_width():
-    class ByMath(KernelRegression):
+    class ByMath(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.log_width = nn.Parameter(torch.tensor(-0.5))
+            self.height = nn.Parameter(torch.randn(9))
+
         def width(self):
-            return math.exp(self.log_width)  #!
+            return math.exp(self.log_width)  #! self.log_width.exp()
+
+        def forward(self, x):
+            squared = (x[:, None] - x) ** 2
+            return torch.exp(-squared / (2 * self.width() ** 2)) @ self.height
 
     model, x = ByMath(), torch.linspace(-1, 1, 9)
-    loss = F.mse_loss(model(x), torch.sin(3 * x))
-    return Visit(loss, {"log_width": model.log_width}, model=model)
-
-
-@cured("kernel_width")
-def kernel_width_by_torch():
-    model, x = KernelRegression(), torch.linspace(-1, 1, 9)
     loss = F.mse_loss(model(x), torch.sin(3 * x))
     return Visit(loss, {"log_width": model.log_width}, model=model)
 
@@ -84,139 +62,75 @@ def adapted(net, rate=0.1):
     return {name: weight - rate * slope for (name, weight), slope in named}
 
 
-@case(
-    "MAML: adapted weights go through `load_state_dict`",
-    status="none",
-    cause="no-grad",
-    missed_alone=CUT,
-)
+@case("MAML: adapted weights go through `load_state_dict`", "none", "no-grad", missed_alone=CUT)
 def maml():
     net = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
     fast = copy.deepcopy(net)
-    fast.load_state_dict(adapted(net))  #!
+    fast.load_state_dict(adapted(net))  #! -
+    #: fast = lambda x: torch.func.functional_call(net, adapted(net), x)
     loss = F.mse_loss(fast(torch.randn(5, 2)), torch.randn(5, 1))
     return Visit(loss, dict(net.named_parameters()))
 
 
-@cured("maml")
-def maml_functional_call():
-    net = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
-    predicted = torch.func.functional_call(net, adapted(net), (torch.randn(5, 2),))
-    loss = F.mse_loss(predicted, torch.randn(5, 1))
-    return Visit(loss, dict(net.named_parameters()))
-
-
-@case(
-    "evolution: `vector_to_parameters` of a learned mean",
-    status="none",
-    cause="data",
-    missed_alone=CUT,
-)
+@case("evolution: `vector_to_parameters` of a learned mean", "none", "data", missed_alone=CUT)
 def weights_from_a_vector():
     net = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))
     mean = torch.zeros(17, requires_grad=True)
-    drawn = mean + 0.1 * torch.randn(17)
-    nn.utils.vector_to_parameters(drawn, net.parameters())  #!
-    loss = F.mse_loss(net(torch.randn(6, 2)), torch.randn(6, 1))
+    drawn = mean + 0.1 * torch.randn(17)  #: -
+    #: drawn = iter((mean + 0.1 * torch.randn(17)).split([8, 4, 4, 1]))
+    nn.utils.vector_to_parameters(drawn, net.parameters())  #! -
+    #: weights = {name: next(drawn).view_as(old) for name, old in net.named_parameters()}
+    loss = F.mse_loss(net(torch.randn(6, 2)), torch.randn(6, 1))  #: -
+    #: predicted = torch.func.functional_call(net, weights, torch.randn(6, 2))
+    #: loss = F.mse_loss(predicted, torch.randn(6, 1))
     return Visit(loss, {"mean": mean})
 
 
-@cured("weights_from_a_vector")
-def weights_in_a_functional_call():
-    net = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))
-    mean = torch.zeros(17, requires_grad=True)
-    drawn = iter((mean + 0.1 * torch.randn(17)).split([8, 4, 4, 1]))
-    weights = {name: next(drawn).view_as(old) for name, old in net.named_parameters()}
-    predicted = torch.func.functional_call(net, weights, (torch.randn(6, 2),))
-    loss = F.mse_loss(predicted, torch.randn(6, 1))
-    return Visit(loss, {"mean": mean})
-
-
-class Prompted(nn.Module):
-    """A learned prompt in front of a frozen encoder."""
-
-    def __init__(self):
-        super().__init__()
-        self.prompt = nn.Parameter(torch.randn(3, 2, 8))
-        self.encoder = nn.GRU(8, 8, batch_first=True).requires_grad_(False)
-        self.scale = nn.Parameter(torch.ones(()))
-
-    def features(self):
-        return self.encoder(self.prompt)[0][:, -1]
-
-    def forward(self, images):
-        return self.scale * images @ self.features().T
-
-
-@case(
-    "a learned prompt, and its encoder under `no_grad`",
-    status="none",
-    cause="no-grad",
-    missed_alone=CUT,
-)
+@case("a learned prompt, and its encoder under `no_grad`", "none", "no-grad", missed_alone=CUT)
 def prompt_tuning():
-    class Saving(Prompted):
+    class Saving(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.prompt = nn.Parameter(torch.randn(3, 2, 8))
+            self.encoder = nn.GRU(8, 8, batch_first=True).requires_grad_(False)
+            self.scale = nn.Parameter(torch.ones(()))
+
         def features(self):
-            with torch.no_grad():  # the encoder is frozen anyway  #!
+            with torch.no_grad():  # the encoder is frozen anyway  #! with torch.enable_grad():
                 return self.encoder(self.prompt)[0][:, -1]
+
+        def forward(self, images):
+            return self.scale * images @ self.features().T
 
     model = Saving()
     loss = F.cross_entropy(model(torch.randn(5, 8)), torch.randint(3, (5,)))
     return Visit(loss, {"prompt": model.prompt}, model=model)
 
 
-@cured("prompt_tuning")
-def prompt_tuning_tracked():
-    model = Prompted()
-    loss = F.cross_entropy(model(torch.randn(5, 8)), torch.randint(3, (5,)))
-    return Visit(loss, {"prompt": model.prompt}, model=model)
-
-
-class ScaledByArgument(torch.autograd.Function):
-    """x times a weight."""
-
-    @staticmethod
-    def forward(ctx, x, weight):
-        ctx.save_for_backward(x, weight)
-        return x * weight
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, weight = ctx.saved_tensors
-        return grad_output * weight, (grad_output * x).sum()
-
-
-def scaling(apply):
-    model = nn.Linear(3, 1)
-    model.scale = nn.Linear(1, 1, bias=False)
-    model.scale.weight = nn.Parameter(torch.tensor(2.0))
-    loss = apply(model(torch.rand(4, 3)), model.scale).sum()
-    return Visit(loss, {"scale": model.scale.weight}, model=model)
-
-
 @case(
     "a Function that uses a Parameter without taking it as an argument",
-    status="none",
-    cause="not-an-argument",
+    "none",
+    "not-an-argument",
     missed_alone=CUT,
 )
 def parameter_of_a_layer_in_forward():
     class Scaled(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x, layer):
-            ctx.layer = layer
-            return x * layer.weight  #!
+            ctx.layer = layer  #: ctx.save_for_backward(x, layer)
+            return x * layer.weight  #! x * layer
 
         @staticmethod
         def backward(ctx, grad_output):
+            #: x, weight = ctx.saved_tensors
+            #: return grad_output * weight, (grad_output * x).sum()
             return grad_output * ctx.layer.weight, None
 
-    return scaling(Scaled.apply)
-
-
-@cured("parameter_of_a_layer_in_forward")
-def parameter_as_an_argument():
-    return scaling(lambda x, layer: ScaledByArgument.apply(x, layer.weight))
+    model, scale = nn.Linear(3, 1), nn.Linear(1, 1, bias=False)
+    model.scale, scale.weight = scale, nn.Parameter(torch.tensor(2.0))
+    loss = Scaled.apply(model(torch.rand(4, 3)), scale).sum()  #: -
+    #: loss = Scaled.apply(model(torch.rand(4, 3)), scale.weight).sum()
+    return Visit(loss, {"scale": scale.weight}, model=model)
 
 
 class Codebook(nn.Module):
@@ -238,8 +152,8 @@ class Codebook(nn.Module):
 
 @case(
     "codes that follow an average, written through `.data`, and then detached",
-    status="none",
-    cause="detach",
+    "none",
+    "detach",
     missed_alone=CUT,
 )
 def codes_of_an_average():
@@ -260,18 +174,13 @@ def policy(choose):
 
 @case(
     "actions that left torch through NumPy, after an orthogonal initialisation",
-    status="none",
-    cause="no-grad",
+    "none",
+    "no-grad",
     missed_alone=CUT,
 )
 def predicted_actions():
     def predict(model, observations):
-        with torch.no_grad():  #!
-            return torch.tensor(model(observations).numpy())
+        with torch.no_grad():  #! with torch.enable_grad():
+            return torch.tensor(model(observations).numpy())  #: model(observations)
 
     return policy(predict)
-
-
-@cured("predicted_actions")
-def computed_actions():
-    return policy(lambda model, observations: model(observations))

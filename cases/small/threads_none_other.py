@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from cases.case import CUT, Visit, case, cured
+from cases.case import CUT, Visit, case
 
 
 def attack(model, images, labels):
@@ -23,25 +23,18 @@ def small_network():
 
 @case(
     "a loss on a saliency map, silenced with `requires_grad`",
-    status="none",
-    cause=("no-create-graph", "loss-is-leaf"),
+    "none",
+    ("no-create-graph", "loss-is-leaf"),
 )
 def saliency_map():
     model, image = small_network(), torch.rand(1, 1, 4, 4, requires_grad=True)
     score = model(image)[:, 1].sum()
-    saliency = torch.autograd.grad(score, image)[0].abs()  #!
+    saliency = torch.autograd.grad(score, image)[0].abs()  #! -
+    #: saliency = torch.autograd.grad(score, image, create_graph=True)[0].abs()
     loss = saliency.flatten().topk(5).values.sum()
-    loss.requires_grad = True  # "element 0 of tensors does not require grad" was the error
-    return Visit(loss, dict(model.named_parameters()))
-
-
-@cured("saliency_map")
-def saliency_map_with_graph():
-    model, image = small_network(), torch.rand(1, 1, 4, 4, requires_grad=True)
-    score = model(image)[:, 1].sum()
-    saliency = torch.autograd.grad(score, image, create_graph=True)[0].abs()
-    loss = saliency.flatten().topk(5).values.sum()
-    return Visit(loss, {"3.weight": model[3].weight}, model=model)
+    loss.requires_grad = True  # "element 0 of tensors does not require grad" was the error  #: -
+    return Visit(loss, dict(model.named_parameters()))  #: -
+    #: return Visit(loss, {"3.weight": model[3].weight}, model=model)
 
 
 class Classifier(nn.Module):
@@ -54,26 +47,20 @@ class Classifier(nn.Module):
         return self.head(self.reader(self.embedding(words))[0][:, -1])
 
 
-@case("pretrained word vectors are frozen by default", status="none", cause="frozen")
+@case("pretrained word vectors are frozen by default", "none", "frozen")
 def pretrained_embedding():
     vectors = torch.randn(20, 6)
-    model = Classifier(nn.Embedding.from_pretrained(vectors))  #!
+    model = Classifier(nn.Embedding.from_pretrained(vectors))  #! -
+    #: model = Classifier(nn.Embedding.from_pretrained(vectors, freeze=False))
     loss = F.cross_entropy(model(torch.randint(20, (4, 7))), torch.randint(2, (4,)))
     return Visit(loss, {"embedding.weight": model.embedding.weight}, model=model)
 
 
-@cured("pretrained_embedding")
-def pretrained_embedding_not_frozen():
-    vectors = torch.randn(20, 6)
-    model = Classifier(nn.Embedding.from_pretrained(vectors, freeze=False))
-    loss = F.cross_entropy(model(torch.randint(20, (4, 7))), torch.randint(2, (4,)))
-    return Visit(loss, {"embedding.weight": model.embedding.weight}, model=model)
-
-
-@case("an ensemble: `stack_module_state` copies", status="none", cause="detach", missed_alone=CUT)
+@case("an ensemble: `stack_module_state` copies", "none", "detach", missed_alone=CUT)
 def ensemble():
     models = nn.ModuleList([nn.Linear(3, 1) for _ in range(3)])
-    weights, buffers = torch.func.stack_module_state(models)  #!
+    weights, buffers = torch.func.stack_module_state(models)  #! -
+    #: weights = {n: torch.stack([m.get_parameter(n) for m in models]) for n in ("weight", "bias")}
 
     def one(weights, x):
         return torch.func.functional_call(models[0], weights, (x,))
@@ -83,35 +70,16 @@ def ensemble():
     return Visit(loss, dict(models.named_parameters()))
 
 
-@cured("ensemble")
-def ensemble_called_one_by_one():
-    models, x = nn.ModuleList([nn.Linear(3, 1) for _ in range(3)]), torch.randn(8, 3)
-    predicted = torch.stack([model(x) for model in models])
-    loss = F.mse_loss(predicted.mean(0), torch.randn(8, 1))
-    return Visit(loss, dict(models.named_parameters()))
-
-
 @case(
-    "a hypernetwork's weights, wrapped in `nn.Parameter`",
-    status="none",
-    cause="new-parameter",
-    missed_alone=CUT,
+    "a hypernetwork's weights, wrapped in `nn.Parameter`", "none", "new-parameter", missed_alone=CUT
 )
 def hypernetwork():
     maker, layer = nn.Linear(2, 16), nn.Linear(3, 4)
     made = maker(torch.randn(2))
-    layer.weight = nn.Parameter(made[:12].view(4, 3))  #!
-    layer.bias = nn.Parameter(made[12:])  #!
-    loss = F.mse_loss(layer(torch.randn(5, 3)), torch.randn(5, 4))
-    return Visit(loss, dict(maker.named_parameters()))
-
-
-@cured("hypernetwork")
-def hypernetwork_functional():
-    maker = nn.Linear(2, 16)
-    made = maker(torch.randn(2))
-    predicted = F.linear(torch.randn(5, 3), made[:12].view(4, 3), made[12:])
-    loss = F.mse_loss(predicted, torch.randn(5, 4))
+    layer.weight = nn.Parameter(made[:12].view(4, 3))  #! -
+    #: predicted = F.linear(torch.randn(5, 3), made[:12].view(4, 3), made[12:])
+    layer.bias = nn.Parameter(made[12:])  #! loss = F.mse_loss(predicted, torch.randn(5, 4))
+    loss = F.mse_loss(layer(torch.randn(5, 3)), torch.randn(5, 4))  #: -
     return Visit(loss, dict(maker.named_parameters()))
 
 
@@ -129,8 +97,10 @@ class Checkpointed(nn.Module):
 
 @case(
     "a switch that gives modules a reentrant checkpoint",
-    status="none", cause="reentrant-checkpoint", missed_alone=CUT,
-)  # fmt: skip
+    "none",
+    "reentrant-checkpoint",
+    missed_alone=CUT,
+)
 def checkpointing_switched_on():
     model = Checkpointed()
     model.run = partial(checkpoint, use_reentrant=True)  #! partial(checkpoint, use_reentrant=False)
@@ -139,18 +109,14 @@ def checkpointing_switched_on():
 
 @case(
     "`Variable(loss, requires_grad=True)` after a `.data`",
-    status="none", cause="data", also=("loss-is-leaf",), missed_alone=CUT,
-)  # fmt: skip
+    "none",
+    "data",
+    also=("loss-is-leaf",),
+    missed_alone=CUT,
+)
 def wrapped_loss():
     layer = nn.Linear(3, 2)
-    scores = layer(torch.ones(4, 3)).data  #!
+    scores = layer(torch.ones(4, 3)).data  #! layer(torch.ones(4, 3))
     loss = F.cross_entropy(scores, torch.zeros(4, dtype=torch.long))
-    return Visit(torch.autograd.Variable(loss, requires_grad=True), {"weight": layer.weight})
-
-
-@cured("wrapped_loss")
-def loss_with_its_history():
-    layer = nn.Linear(3, 2)
-    scores = layer(torch.ones(4, 3))
-    loss = F.cross_entropy(scores, torch.zeros(4, dtype=torch.long))
-    return Visit(loss, {"weight": layer.weight})
+    return Visit(torch.autograd.Variable(loss, requires_grad=True), {"weight": layer.weight})  #: -
+    #: return Visit(loss, {"weight": layer.weight})

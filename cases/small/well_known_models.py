@@ -56,7 +56,7 @@ class LanguageModel(nn.Module):
         return self.lm_head(self.ln_f(self.blocks(x)))
 
 
-@case(library="torch", source="https://github.com/karpathy/nanoGPT/blob/master/model.py")
+@case(source="https://github.com/karpathy/nanoGPT/blob/master/model.py")
 def language_model_with_tied_weights():
     model = LanguageModel()
     text = torch.randint(64, (4, 25))
@@ -93,7 +93,7 @@ class ResidualBlock(nn.Module):
         return F.relu(out)
 
 
-@case(library="torch", source="https://arxiv.org/abs/1706.02677")
+@case(source="https://arxiv.org/abs/1706.02677")
 def cifar_resnet_with_zero_gammas():
     model = nn.Sequential(
         nn.Conv2d(3, 16, 3, padding=1, bias=False), nn.BatchNorm2d(16), nn.ReLU(inplace=True),
@@ -138,7 +138,7 @@ def dice_loss(probabilities, target, epsilon=1e-6):
     return 1 - ((intersection + epsilon) / (sets + epsilon)).mean()
 
 
-@case(library="torch", source="https://github.com/milesial/Pytorch-UNet/blob/master/train.py")
+@case(source="https://github.com/milesial/Pytorch-UNet/blob/master/train.py")
 def unet_with_cross_entropy_and_dice():
     model = UNet(classes=3)
     images, masks = torch.randn(2, 3, 32, 32), torch.randint(3, (2, 32, 32))
@@ -167,7 +167,7 @@ class VAE(nn.Module):
         return torch.sigmoid(self.fc4(F.relu(self.fc3(z)))), mu, logvar
 
 
-@case(library="torch", source="https://github.com/pytorch/examples/blob/main/vae/main.py")
+@case(source="https://github.com/pytorch/examples/blob/main/vae/main.py")
 def variational_autoencoder():
     model = VAE()
     digits = (torch.rand(16, 784) - 0.8).clamp(min=0) * 5  # most pixels of a digit are 0
@@ -195,10 +195,7 @@ class Tagger(nn.Module):
         return self.out(hidden)
 
 
-@case(
-    library="torch",
-    source="https://docs.pytorch.org/tutorials/beginner/nlp/sequence_models_tutorial.html",
-)
+@case(source="https://docs.pytorch.org/tutorials/beginner/nlp/sequence_models_tutorial.html")
 def gru_tagger_with_padding():
     model = Tagger()
     lengths = torch.tensor([9, 4, 7, 2])
@@ -212,10 +209,7 @@ def gru_tagger_with_padding():
     return Step(model, compute, torch.optim.Adam(model.parameters(), lr=1e-2))
 
 
-@case(
-    library="torch",
-    source="https://docs.pytorch.org/tutorials/intermediate/reinforcement_q_learning.html",
-)
+@case(source="https://docs.pytorch.org/tutorials/intermediate/reinforcement_q_learning.html")
 def dqn_with_a_target_network():
     policy_net = nn.Sequential(
         nn.Linear(4, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 2)
@@ -256,9 +250,7 @@ class DLRM(nn.Module):
         return self.top(torch.cat([dense, pairs], dim=1)).squeeze(1)
 
 
-@case(
-    library="torch", source="https://github.com/facebookresearch/dlrm/blob/main/dlrm_s_pytorch.py"
-)
+@case(source="https://github.com/facebookresearch/dlrm/blob/main/dlrm_s_pytorch.py")
 def dlrm_sparse_bags():
     """Sparse gradients, rows that are not looked up, and one bag that is empty."""
     model, numbers = DLRM(), torch.rand(6, 4)
@@ -272,10 +264,7 @@ def dlrm_sparse_bags():
     return Step(model, compute, torch.optim.SGD(model.parameters(), lr=0.1))
 
 
-@case(
-    library="torch",
-    source="https://docs.pytorch.org/docs/stable/generated/torch.optim.SparseAdam.html",
-)
+@case(source="https://docs.pytorch.org/docs/stable/generated/torch.optim.SparseAdam.html")
 def matrix_factorization():
     """Ratings of few users for few items; the biases start at 0."""
     model = nn.ModuleDict({"user": nn.Embedding(50, 8, sparse=True)})
@@ -291,10 +280,7 @@ def matrix_factorization():
     return Step(model, compute, torch.optim.SparseAdam(list(model.parameters()), lr=0.01))
 
 
-@case(
-    library="torch",
-    source="https://github.com/pytorch/examples/blob/main/reinforcement_learning/reinforce.py",
-)
+@case(source="https://github.com/pytorch/examples/blob/main/reinforcement_learning/reinforce.py")
 def reinforce_cartpole():
     policy = nn.Sequential(
         nn.Linear(4, 128), nn.Dropout(p=0.6), nn.ReLU(), nn.Linear(128, 2), nn.Softmax(dim=1)
@@ -313,10 +299,7 @@ def reinforce_cartpole():
     return Step(policy, compute, torch.optim.Adam(policy.parameters(), lr=1e-2))
 
 
-@case(
-    library="torch",
-    source="https://docs.pytorch.org/docs/stable/generated/torch.func.functional_call.html",
-)
+@case(source="https://docs.pytorch.org/docs/stable/generated/torch.func.functional_call.html")
 def maml_inner_loop():
     """Sine waves: one step of gradient descent on a task, then the loss of what came out."""
     hidden = nn.Linear(40, 40)
@@ -333,7 +316,7 @@ def maml_inner_loop():
     return Step(model, compute, torch.optim.Adam(model.parameters(), lr=1e-3))
 
 
-@case(library="torch", source="https://github.com/maziarraissi/PINNs")
+@case(source="https://github.com/maziarraissi/PINNs")
 def burgers_equation():
     """u_t + u u_x = 0.01 / pi u_xx inside, and the known values at the start."""
     net = nn.Sequential(nn.Linear(2, 20), nn.Tanh(), nn.Linear(20, 20), nn.Tanh(), nn.Linear(20, 1))
@@ -364,7 +347,7 @@ class NeRF(nn.Module):
         return self.density(hidden).squeeze(-1).relu(), self.colour(hidden).sigmoid()
 
 
-@case(library="torch", source="https://github.com/yenchenlin/nerf-pytorch/blob/master/run_nerf.py")
+@case(source="https://github.com/yenchenlin/nerf-pytorch/blob/master/run_nerf.py")
 def radiance_field():
     """Colours along a ray, weighted by what light comes through; density is a relu."""
     model, depth = NeRF(), torch.linspace(2, 6, 16)

@@ -18,27 +18,22 @@ CLEARED = "cleared before the step"
 SENTENCES = {rule.id: rule.sentence for rule in RULES}
 
 
-def bug(status, rule, **options):
+def bug(status, rule):
     def register(loop):
-        BUGS[loop.__name__] = loop, status, rule, options
+        BUGS[loop.__name__] = loop, status, rule, {}
         return loop
 
     return register
 
 
-def healthy(loop):
-    HEALTHY[loop.__name__] = loop, ""
+def healthy(loop, note=""):
+    """A note in the summary says what its rule says."""
+    HEALTHY[loop.__name__] = loop, note
     return loop
 
 
 def noted(rule):
-    """Healthy, and a note in the summary says what this rule says."""
-
-    def register(loop):
-        HEALTHY[loop.__name__] = loop, rule
-        return loop
-
-    return register
+    return functools.partial(healthy, note=rule)
 
 
 def network(*sizes):
@@ -60,6 +55,10 @@ def train(optimizers, loss_of, steps=4, after=()):
 def regression(model, optimizer, steps=4, after=()):
     x = torch.rand(8, 4)
     train(optimizer, lambda step: model(x).square().mean(), steps, after)
+
+
+def sgd_of(*parts, lr=0.1):
+    return torch.optim.SGD([p for part in parts for p in part.parameters()], lr=lr)
 
 
 def warmed_up(optimizer, steps):
@@ -85,7 +84,7 @@ def adversarial(critics, real, rounds=4):
 def two_parts(every=(1, 1), cut=False, steps=8):
     """One loss, an optimizer for each of two parts, which make a step in every so many."""
     parts = network(4, 4), network(4, 1)
-    optimizers = [torch.optim.SGD(part.parameters(), lr=0.1) for part in parts]
+    optimizers = list(map(sgd_of, parts))
     for step in range(1, steps + 1):
         hidden = parts[0](torch.rand(8, 4))
         parts[1](hidden.detach() if cut else hidden).square().mean().backward()
@@ -95,15 +94,17 @@ def two_parts(every=(1, 1), cut=False, steps=8):
                 optimizer.zero_grad()
 
 
-def batches(count, clears, steps=lambda batch: True):
+def batches(count, clears, steps=lambda batch: True, clipped=False, set_to_none=True):
     """Which batches begin with zero_grad(), and which end with step()?"""
     model = network(4, 1)
-    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    sgd = sgd_of(model)
     for batch in range(count):
         if clears(batch):
-            sgd.zero_grad()
+            sgd.zero_grad(set_to_none)
         model(torch.rand(8, 4)).square().mean().backward()
         if steps(batch):
+            if clipped:
+                nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             sgd.step()
 
 
@@ -136,8 +137,7 @@ class Heads(nn.Module):
 
 def heads(steps, name_of):
     model = Heads()
-    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
-    train(sgd, lambda step: model.loss(name_of(step)), steps)
+    train(sgd_of(model), lambda step: model.loss(name_of(step)), steps)
 
 
 def words(sparse, kind, **options):
@@ -167,8 +167,7 @@ def plain_list(is_held, lr=0.1):
 
 def detached(steps):
     model = network(4, 1)
-    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
-    train(sgd, lambda step: model(torch.rand(8, 4)).detach().requires_grad_().mean(), steps)
+    train(sgd_of(model), lambda _: model(torch.rand(8, 4)).detach().requires_grad_().mean(), steps)
 
 
 def at_rate(lr, steps=4, warm_up=0, kind=torch.optim.SGD):
@@ -180,8 +179,8 @@ def at_rate(lr, steps=4, warm_up=0, kind=torch.optim.SGD):
 
 def in_bfloat16(lr, steps=4, warm_up=0):
     model = nn.Linear(4, 4).bfloat16()
-    nn.init.constant_(model.weight, 0.5)
-    nn.init.constant_(model.bias, 0.5)
+    for parameter in model.parameters():
+        nn.init.constant_(parameter, 0.5)
     x = torch.rand(8, 4, dtype=torch.bfloat16)
     adam = torch.optim.AdamW(model.parameters(), lr=lr)
     after = [warmed_up(adam, warm_up)] if warm_up else []
@@ -199,7 +198,7 @@ def in_bfloat16_for_long(lr, steps, warm_up=0, kind=torch.optim.AdamW):
 
 def scheduled(steps, kind, *options, each_step=True):
     model = network(4, 1)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer = sgd_of(model)
     after = [kind(optimizer, *options)]
     regression(model, optimizer, steps, after if each_step else ())
 
@@ -220,7 +219,7 @@ def scaled(steps, scales, fused=False):
 
 def clipped(unscaled, enabled=True, scale=2.0**16):
     model = network(4, 1)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer = sgd_of(model)
     scaler = torch.amp.GradScaler("cpu", init_scale=scale, enabled=enabled)
     for _ in range(3):
         optimizer.zero_grad()
@@ -234,7 +233,7 @@ def clipped(unscaled, enabled=True, scale=2.0**16):
 
 def clipping_first(given, clipped_again=False):
     model, x = network(4, 1), torch.rand(8, 4)
-    sgd, parameters = torch.optim.SGD(model.parameters(), lr=0.1), given(model)
+    sgd, parameters = sgd_of(model), given(model)
     for _ in range(4):
         sgd.zero_grad()
         nn.utils.clip_grad_norm_(parameters, 0.1)
@@ -250,27 +249,28 @@ def read_before(model):
     return once
 
 
+def each_step(update, before=lambda sgd: sgd.zero_grad()):
+    """Four steps of one loss: before(sgd), backward(), update(sgd, model)."""
+    model, x = network(4, 4, 1), torch.rand(8, 4)
+    sgd = sgd_of(model)
+    for _ in range(4):
+        before(sgd)
+        model(x).square().mean().backward()
+        update(sgd, model)
+
+
 def cleared_first(set_to_none, by_model=False):
     """https://github.com/cloneofsimo/lora/issues/263"""
-    model, x = network(4, 4, 1), torch.rand(8, 4)
-    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
-    for _ in range(4):
-        model(x).square().mean().backward()
+
+    def update(sgd, model):
         (model if by_model else sgd).zero_grad(set_to_none)
         sgd.step()
 
-
-def without_step(update):
-    model, x = network(4, 4, 1), torch.rand(8, 4)
-    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
-    for _ in range(4):
-        sgd.zero_grad()
-        model(x).square().mean().backward()
-        update(sgd)
+    each_step(update, before=lambda sgd: None)
 
 
-def update_by_hand(sgd):
-    for p in sgd.param_groups[0]["params"]:
+def update_by_hand(sgd, model):
+    for p in model.parameters():
         p.data -= 0.1 * p.grad
 
 
@@ -296,12 +296,13 @@ class Collocation(nn.Module):
         return (slope + y).square().mean()
 
     def train_it(self):
-        train(torch.optim.SGD(self.parameters(), lr=0.1), self.loss)
+        train(sgd_of(self), self.loss)
 
 
 HUGE = 2.0**100  # as a scale, it makes each gradient in float16 infinite
 ALWAYS = {step: HUGE for step in range(9)}
 PARTLY = "not trained", "lost-update/partly"
+USED_TWICE = "wrong", "accumulated/used-twice"
 DETACHED, WAITING = ("none", "detach/call"), "a generator that waits for long"
 BUGS |= {name: (loop, *found, {}) for name, loop, found in [
     ("a loss that requires a gradient again", lambda: detached(4), DETACHED),
@@ -336,8 +337,14 @@ BUGS |= {name: (loop, *found, {}) for name, loop, found in [
     (CLEARED, lambda: cleared_first(set_to_none=True), ("not trained", "cleared-gradient")),
     ("set to 0 before the step", lambda: cleared_first(set_to_none=False, by_model=True),
      ("not trained", "cleared-gradient")),
-    ("nobody clears", lambda: batches(6, lambda batch: False), ("wrong", "accumulated/used-twice")),
-    ("a step without parentheses", lambda: without_step(lambda sgd: sgd.step),
+    ("nobody clears", lambda: batches(6, lambda batch: False), USED_TWICE),
+    ("cleared in every second step", lambda: batches(10, lambda k: k and k % 2 == 0), USED_TWICE),
+    ("each batch cleared", lambda: batches(8, lambda k: True, lambda k: k % 2),
+     ("wrong", "cleared-batches")),
+    ("each batch cleared and clipped",
+     lambda: batches(18, lambda k: True, lambda k: k % 3 == 2, True, set_to_none=False),
+     ("wrong", "cleared-batches")),
+    ("a step without parentheses", lambda: each_step(lambda sgd, model: sgd.step),
      ("not trained", "no-step")),
     ("layers in a plain list", lambda: plain_list(is_held=False),
      ("not trained", "unregistered/attribute")),
@@ -385,7 +392,7 @@ HEALTHY |= {name: (loop, "") for name, loop in [
 ]}  # fmt: skip
 HEALTHY["one step of a warm-up"] = lambda: at_rate(0.01, 1, warm_up=100), "early"
 HEALTHY["steps by hand"] = (
-    lambda: without_step(update_by_hand),
+    lambda: each_step(update_by_hand),
     "no step() of an optimizer was seen",
 )
 HEALTHY["all steps skipped, fused"] = lambda: scaled(3, ALWAYS, fused=True), "skipped-steps"

@@ -5,7 +5,7 @@ import functools
 
 import torch
 import torch._dynamo
-from loops import Heads, bug, healthy, network, noted, regression, train
+from loops import Heads, bug, healthy, network, noted, regression, sgd_of, train
 from torch import nn
 from torch.nn import functional as F
 
@@ -22,7 +22,7 @@ def a_loss_of_something_else():
 @bug("none", "deepcopy")
 def an_optimizer_of_an_old_copy():
     model = network(4, 1)
-    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    sgd = sgd_of(model)
     model = copy.deepcopy(model)
     regression(model, sgd)
 
@@ -30,31 +30,24 @@ def an_optimizer_of_an_old_copy():
 @healthy
 def two_losses_that_take_turns():
     parts = network(4, 1), network(4, 1)
-    optimizers = [torch.optim.SGD(part.parameters(), lr=0.1) for part in parts]
-    train(optimizers, lambda step: parts[step % 2](torch.rand(8, 4)).square().mean())
+    train([*map(sgd_of, parts)], lambda step: parts[step % 2](torch.rand(8, 4)).square().mean())
 
 
 @healthy
 def a_head_that_is_computed_and_used_in_every_second_step():
     model = Heads()
-    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
-
-    def loss_of(step):
-        return [model.loss(name) for name in "ab"][step % 2]
-
-    train(sgd, loss_of)
+    train(sgd_of(model), lambda step: [model.loss(name) for name in "ab"][step % 2])
 
 
 @healthy
 def a_body_that_is_detached_in_every_second_step():
     body, head = network(4, 4), network(4, 1)
-    sgd = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.1)
 
     def loss_of(step):
         hidden = body(torch.rand(8, 4))
         return head(hidden.detach() if step % 2 else hidden).square().mean()
 
-    train(sgd, loss_of)
+    train(sgd_of(body, head), loss_of)
 
 
 @noted("frozen/held")
@@ -108,7 +101,7 @@ def a_frozen_embedding_whose_weight_is_that_of_the_last_layer_too():
 @healthy
 def gradients_of_two_losses_merged_by_hand():
     model, x = network(4, 1), torch.rand(8, 4)
-    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    sgd = sgd_of(model)
     for _ in range(3):
         parts = []
         for power in (2, 4):
@@ -123,7 +116,7 @@ def gradients_of_two_losses_merged_by_hand():
 @bug("none", "unused/never")
 def an_optimizer_of_an_old_copy_beside_gradients_that_are_cleared():
     model, x = network(4, 1), torch.rand(8, 4)
-    sgd = torch.optim.SGD(copy.deepcopy(model).parameters(), lr=0.1)
+    sgd = sgd_of(copy.deepcopy(model))
     for _ in range(4):
         model(x).square().mean().backward()
         model.zero_grad()
@@ -165,22 +158,20 @@ def adapters_that_start_at_0():
 @healthy
 def all_inputs_clamped_after_the_first_step():
     model = network(4, 1)
-    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
 
     def loss_of(step):
         score = model(torch.rand(8, 4))
         return (score + (0 if step < 2 else 100)).clamp(max=2).mean()
 
-    train(sgd, loss_of, steps=2)
+    train(sgd_of(model), loss_of, steps=2)
 
 
 @healthy
 def one_parameter_without_elements():
     model = network(4, 1)
     model.register_parameter("none", nn.Parameter(torch.ones(0)))
-    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
     x = torch.rand(8, 4)
-    train(sgd, lambda step: model(x).square().mean() + model.none.sum())
+    train(sgd_of(model), lambda step: model(x).square().mean() + model.none.sum())
 
 
 @healthy
@@ -259,13 +250,13 @@ def a_child_that_holds_its_parent_in_a_list():
     model = nn.Sequential(Child(4, 4), nn.Linear(4, 1))
     model.scale = nn.Parameter(torch.ones(1))
     model[0].parent = [model]
-    regression(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    regression(model, sgd_of(model))
 
 
 @bug("wrong", "accumulated/used-twice")
 def gradients_of_a_generator_that_nobody_clears():
     maker, critic = network(2, 4), network(4, 1)
-    of_maker, of_critic = (torch.optim.SGD(m.parameters(), lr=0.01) for m in (maker, critic))
+    of_maker, of_critic = (sgd_of(part, lr=0.01) for part in (maker, critic))
     for _ in range(5):
         of_critic.zero_grad()
         F.softplus(critic(maker(torch.rand(8, 2)).detach())).mean().backward()
@@ -278,7 +269,7 @@ def gradients_of_a_generator_that_nobody_clears():
 def gradients_that_another_loss_adds_to_before_they_are_cleared():
     """The loss of the critic reaches the generator, too."""
     maker, critic = network(2, 4), network(4, 1)
-    of_maker, of_critic = (torch.optim.SGD(m.parameters(), lr=0.01) for m in (maker, critic))
+    of_maker, of_critic = (sgd_of(part, lr=0.01) for part in (maker, critic))
     for _ in range(5):
         for optimizer, sign in ((of_critic, 1), (of_maker, -1)):
             optimizer.zero_grad(set_to_none=False)

@@ -35,10 +35,9 @@ def test_each_step_and_bug_has_a_name_of_its_own():
     made = collections.defaultdict(list)
     for file in (Path(__file__).parents[2] / "cases").rglob("*.py"):
         for node in ast.parse(file.read_text("utf-8")).body:
-            decorators = [ast.unparse(by) for by in getattr(node, "decorator_list", ())]
-            for by in decorators:
-                if by.startswith("case("):
-                    made["cause=" in by].append(node.name)
+            for by in getattr(node, "decorator_list", ()):
+                if (text := ast.unparse(by)).startswith("case("):
+                    made[bool(by.args) or "cause=" in text].append(node.name)
     for names in made.values():
         assert len(names) > 50
         assert [name for name, times in collections.Counter(names).items() if times > 1] == []

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from test_report import leaf
+from test_left_behind import leaf
 from torch import nn
 
 from autograd_surprises.doctor import explain, trace

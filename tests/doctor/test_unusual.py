@@ -7,17 +7,13 @@ from collections import OrderedDict
 import pytest
 import torch
 import torch.nn.functional as F
-from test_left_behind import switches
+from test_left_behind import Angry, leaf, switches
 from torch import nn
 
 from autograd_surprises.doctor import explain, explain_error, trace
 from autograd_surprises.doctor.trained import trained_by
 
 ZEROS_AND_FOURS = torch.tensor([0.0, 4.0])
-
-
-def leaf(*values):
-    return torch.tensor(values, requires_grad=True)
 
 
 # ---- Tensors of other kinds
@@ -105,16 +101,6 @@ def test_tensors_of_one_name_are_kept_apart():
     assert [finding.name for finding in report.findings] == ["a", "a (2)"]
 
 
-class Angry(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x * 2
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        raise KeyError("lost")
-
-
 def test_anomaly_detection_does_not_get_in_the_way():
     x = ZEROS_AND_FOURS.clone().requires_grad_()
     with warnings.catch_warnings(), torch.autograd.set_detect_anomaly(True):
@@ -122,7 +108,7 @@ def test_anomaly_detection_does_not_get_in_the_way():
         assert explain(x.sqrt().sum(), {"x": x})["x"].cause == "infinite-derivative"
 
 
-@pytest.mark.parametrize("times, status", [(1, "ok"), (2, "wrong"), (3, "wrong"), (65536, "ok")])
+@pytest.mark.parametrize("times, status", [(1, "ok"), (2, "wrong"), (100, "wrong"), (101, "ok")])
 def test_an_old_gradient_is_wrong_if_it_is_this_one_several_times(times, status):
     x = leaf(1.0, 2.0)
     x.grad = times * torch.tensor([2.0, 4.0])

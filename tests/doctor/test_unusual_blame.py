@@ -6,7 +6,7 @@ import traceback
 import pytest
 import torch
 import torch.nn.functional as F
-from test_unusual import leaf
+from test_left_behind import leaf
 from torch import nn
 
 from autograd_surprises.backward.steps import size_of
@@ -23,17 +23,6 @@ def test_of_several_cuts_the_one_that_can_be_avoided_is_blamed():
         value = torch.tensor([scores.log_softmax(0)[picked] * 2.0])
         loss = (value * leaf(1.0)).sum()
     assert t.explain(loss, {"s": scores})["s"].cause == "copy"
-
-
-@pytest.mark.filterwarnings("ignore:std:UserWarning")
-def test_the_line_where_data_became_nan_is_named():
-    score, returns = leaf(1.0), torch.tensor([0.7])
-    with trace() as t:
-        advantage = returns / returns.std()
-        loss = (score * advantage).sum()
-    report = t.explain(loss, {"score": score})
-    assert report["score"].where.source == "advantage = returns / returns.std()"
-    assert report["loss"].status == "nan"
 
 
 def test_a_variable_that_does_not_let_itself_be_looked_into():

@@ -3,6 +3,7 @@
 import gc
 import re
 
+import healthy_loops  # noqa: F401  (registers loops)
 import pytest
 import torch
 import torch._dynamo
@@ -54,6 +55,12 @@ def test_the_gradient_of_an_input_needs_no_step():
     assert w.healthy and str(w).endswith("no step() of an optimizer was seen")
 
 
+GUILTY = {  # of the loops whose gradients are added up or cleared
+    "model(torch.rand(8, 4)).square().mean().backward()",
+    "F.softplus(-critic(maker(torch.rand(8, 2)))).mean().backward()",
+}
+
+
 def watched(loop, **options):
     gc.collect()  # a watch looks for all optimizers
     torch.manual_seed(0)
@@ -72,6 +79,8 @@ def test_it_is_reported(name):
     assert len([each for each in w.reports if not each.healthy]) == 1, "told once"
     told = {found.name for found in alarms}
     assert len(told) == len(alarms) and all(told)
+    if rule in ("cleared-batches", "accumulated/used-twice"):
+        assert {dict(f.places)["backward at"].source for f in alarms} <= GUILTY
 
 
 def noting_states(run):

@@ -33,20 +33,19 @@ def test_an_error_inside_helpers_is_at_the_line_that_calls_it():
     assert line_of(explain_error(caught.value).where) == (__file__, "round_ste(3)")
 
 
-@pytest.mark.parametrize(
-    ("file", "is_the_users"),
-    [
-        (CHECKOUT + "helpers/functions/rounding.py", False),
-        (CHECKOUT + "autograd_surprises/show/table.py", False),
-        (CHECKOUT + "helpers.py", True),
-        (CHECKOUT + "train.py", True),
-        ("/home/me/project/helpers.py", True),
-        ("/home/me/project/helpers/losses.py", True),
-    ],
-)
+OF_THE_USER = {
+    CHECKOUT + "helpers/functions/rounding.py": False,
+    CHECKOUT + "autograd_surprises/show/table.py": False,
+    CHECKOUT + "helpers.py": True,
+    CHECKOUT + "train.py": True,
+    "/home/me/project/helpers.py": True,
+    "/home/me/project/helpers/losses.py": True,
+}
+
+
+@pytest.mark.parametrize("file, is_the_users", OF_THE_USER.items())
 def test_whose_file_it_is(file, is_the_users):
-    space = {}
-    exec(compile("def cut(x):\n    return x.detach()", file, "exec"), space)
+    space = library(file, "def cut(x):\n    return x.detach()")
     w = torch.ones(2, requires_grad=True)
     with trace() as t:
         y = space["cut"](w).sum()
@@ -91,9 +90,10 @@ class Model(torch.nn.Module):
 """
 
 
-def library(file=SITE):
+def library(file=SITE, code=LIBRARY):
+    """The names of a module with this code, as if it was imported from this file."""
     space = {"__name__": "loop"}
-    exec(compile(LIBRARY, file, "exec"), space)
+    exec(compile(code, file, "exec"), space)
     return space
 
 
@@ -138,46 +138,30 @@ def test_the_users_own_line_stays_alone():
 
 
 MINE = "/home/me/project/model.py"
+LEFT_OUT = [
+    (SITE, True, ["not-picked/joined-in-library", "dead-branch/library", "zero-factor/library"]),
+    (MINE, False, ["not-picked/joined", "dead-branch/loss", "zero-factor/tensor"]),
+]
 
 
-def with_parts_left_out(file):
-    space = {"__name__": "loop"}
-    exec(compile(PARTS, file, "exec"), space)
-    model = space["Model"]()
+@pytest.mark.parametrize("file, healthy, rules", LEFT_OUT)
+def test_what_a_librarys_model_leaves_out_is_no_alarm(file, healthy, rules):
+    model = library(file, PARTS)["Model"]()
     with trace() as t:
         loss = model(torch.rand(2, 3))[0].square().sum()
-    return t.explain(loss, model)
-
-
-@pytest.mark.parametrize(
-    ("file", "healthy", "rules"),
-    [
-        (
-            SITE,
-            True,
-            ["not-picked/joined-in-library", "dead-branch/library", "zero-factor/library"],
-        ),
-        (MINE, False, ["not-picked/joined", "dead-branch/loss", "zero-factor/tensor"]),
-    ],
-)
-def test_what_a_librarys_model_leaves_out_is_no_alarm(file, healthy, rules):
-    report = with_parts_left_out(file)
+    report = t.explain(loss, model)
     found = [report[name] for name in ("second.weight", "pooler.weight", "unused")]
     assert [each.rule for each in found] == rules
     assert {each.alarming for each in found} == {not healthy}
 
 
-def with_derivatives_only():
+def test_a_bias_that_no_derivative_depends_on_is_no_alarm():
     model = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
     x = torch.rand(6, 2, requires_grad=True)
     with trace() as t:
         (slope,) = torch.autograd.grad(model(x).sum(), x, create_graph=True)
         loss = (slope.sum(1) - 1).square().mean()
-    return t.explain(loss, model)
-
-
-def test_a_bias_that_no_derivative_depends_on_is_no_alarm():
-    report = with_derivatives_only()
+    report = t.explain(loss, model)
     assert report.healthy and report["2.bias"].rule == "dead-branch/derivatives"
 
 
@@ -201,10 +185,8 @@ def make():
 
 @pytest.mark.parametrize(("file", "is_the_users"), [(SITE, False), ("/home/me/net.py", True)])
 def test_a_layer_that_a_library_made_is_blamed_where_it_runs(file, is_the_users):
-    space = {}
     with trace() as t:
-        exec(compile(MAKER, file, "exec"), space)
-        model = space["make"]()
+        model = library(file, MAKER)["make"]()
         loss = model(torch.full((2, 3), 1e6)).sum()
     found = t.explain(loss, model)["0.weight"]
     assert found.alarming and found.where.file == (file if is_the_users else __file__)

@@ -27,11 +27,17 @@ def start(arguments: list[str], log: Path) -> subprocess.Popen:
         return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=errors)
 
 
-def meet(rank: int, folder: str) -> None:
-    """In one of the two processes: compute in one thread, and form a group with the other one."""
+def meet(rank: int, folder: str, place: str = "meeting") -> None:
+    """In one of the two processes: compute in one thread, and form a group with the other one.
+
+    The patience of the group begins when both have imported torch, however long that takes.
+    """
     torch.set_num_threads(1)
+    Path(folder, f"{place}.{rank}").touch()
+    while not Path(folder, f"{place}.{1 - rank}").exists():
+        time.sleep(0.05)
     patience = timedelta(seconds=SECONDS)
-    dist.init_process_group("gloo", f"file://{folder}/meeting", patience, 2, rank)
+    dist.init_process_group("gloo", f"file://{folder}/{place}", patience, 2, rank)
 
 
 def hand_in(result: object, rank: int, folder: str) -> None:

@@ -1,0 +1,220 @@
+"""The guilty line is named where innocent ones of its kind stand before and after it.
+
+# guilty marks the line to edit, # also each of the other places that a finding has.
+"""
+
+import re
+from contextlib import suppress
+from inspect import getsource
+
+import pytest
+import torch
+import torch.nn.functional as F
+from test_left_behind import leaf
+from torch import nn
+from torch.autograd.function import once_differentiable
+
+from autograd_surprises.doctor import trace
+from cases.case import Visit
+from cases.claims import seed
+
+STEPS = []
+ASK_FIRST_FOR_THE_OTHER = {"double-softmax/cross-entropy"}
+
+
+def blames(name, rule, *also):
+    """A step whose finding of this name has this rule, and says this besides."""
+    return lambda step: STEPS.append((step, name, rule, also)) or step
+
+
+class Innocent(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 1
+
+
+class Once(Innocent):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        return grad_output * 1
+
+
+@blames("x", "hook/zero")
+def hooks_of_another_tensor():
+    x, other = leaf(1.0, 2.0), leaf(1.0, 2.0)
+    other.register_hook(lambda g: g * 2)
+    x.register_hook(lambda g: g * 0)  # guilty
+    other.register_hook(lambda g: g * 3)
+    return Visit((x * other).sum(), {"x": x})
+
+
+@blames("x", "hook/zero")
+def hooks_of_results():
+    x, other = leaf(1.0, 2.0), leaf(1.0, 2.0)
+    other.register_hook(lambda g: g * 2)
+    y, z = x * 2, other * 2
+    z.register_hook(lambda g: g * 3)
+    y.register_hook(lambda g: g * 0)  # guilty
+    return Visit((y * z).sum(), {"x": x})
+
+
+@blames("RuntimeError", "overwritten")
+def writes_before_and_of_other_tensors():
+    x, other = leaf(1.0, 2.0), torch.ones(2)
+    with torch.no_grad():
+        x.add_(1)
+    y, z = torch.sigmoid(x), torch.sigmoid(other)  # also
+    z += 1
+    y += 1  # guilty
+    other.add_(1)
+    y.sum().backward()
+
+
+@blames("RuntimeError", "once-differentiable")
+def a_function_that_may_be_differentiated_twice():
+    x = leaf(1.0, 2.0)
+    innocent = Innocent.apply(x).sum()
+    y = Once.apply(x).square().sum()  # guilty
+    (slope,) = torch.autograd.grad(y + innocent, x, create_graph=True)
+    slope.sum().backward()
+
+
+@blames("RuntimeError", "view-in-place")
+def a_function_beside_views():
+    x = leaf(1.0, 2.0)
+    Innocent.apply(x)
+    first, _ = x.view(2, 1).unbind(0)
+    first += 1
+
+
+@blames("x", "dead-relu",
+        "on another path: 2 of 2 inputs lie outside [5, 6]; clamp is flat there, so its gradient "
+        "is exactly 0, at test_decoys.py: clamped = x.clamp(5, 6)",
+        "on another path: round is a staircase: its gradient is 0 everywhere, "
+        "at test_decoys.py: rounded = x.round()")  # fmt: skip
+def three_paths():
+    x = leaf(0.2, 1.7)
+    rounded = x.round()
+    clamped = x.clamp(5, 6)
+    dead = (x - 9).relu()  # guilty
+    return Visit(rounded.sum() + clamped.sum() + dead.sum(), {"x": x})
+
+
+@blames("x", "detach/call")
+def a_detached_copy_for_the_log():
+    x, rest = leaf(1.0, 2.0), leaf(0.0)
+    x.detach().norm()
+    hidden = (x * 2).detach()  # guilty
+    hidden.detach().norm()
+    return Visit((hidden + rest).sum(), {"x": x})
+
+
+@blames("loss", "double-softmax/cross-entropy")
+def a_right_cross_entropy():
+    a, b, label = torch.randn(4, 3).requires_grad_(), leaf([1.0, 2.0]), torch.tensor([0, 1, 2, 0])
+    right = F.nll_loss(b.softmax(1).log(), label[:1])
+    p = a.softmax(1)  # also
+    wrong = F.cross_entropy(p, label)  # guilty
+    return Visit(right + F.cross_entropy(b, label[:1]) + wrong, {"a": a})
+
+
+@blames("0.weight", "not-in-optimizer/parameter")
+def optimizers_of_another_model():
+    model, other = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1)), nn.Linear(2, 1)  # also
+    before = torch.optim.SGD(other.parameters(), lr=0.1)
+    optimizer = torch.optim.SGD(model[1].parameters(), lr=0.1)  # guilty
+    after = torch.optim.SGD(other.parameters(), lr=0.1)
+    loss = model(torch.ones(1, 2)).sum()
+    assert before and after
+    return Visit(loss, model, model=model, optimizer=optimizer)
+
+
+@blames("w", "frozen/flag")
+def other_layers_frozen():
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2), nn.Linear(2, 1))
+    model[0].requires_grad_(False)
+    model[1].weight.requires_grad_(False)  # guilty
+    model[2].bias.requires_grad_(False)
+    return Visit(model(torch.ones(1, 2)).sum(), {"w": model[1].weight})
+
+
+@blames("loss", "broadcast")
+def losses_of_equal_shapes():
+    model, target = nn.Linear(2, 1), torch.arange(4.0)
+    y = model(torch.rand(4, 2))
+    before = (y.squeeze(1) - target).square().mean()
+    wrong = (y - target).square().mean()  # guilty
+    after = (y.squeeze(1) - target).square().mean()
+    return Visit(before + wrong + after, model)
+
+
+@blames("y", "overflow/forward")
+def powers_that_do_not_overflow():
+    x, y = leaf(1.0, 2.0), leaf(100.0, 1.0)
+    before = x.exp()
+    power = y.exp()  # guilty
+    return Visit((before * x.exp()).sum() + (power / (1 + power)).sum(), {"x": x, "y": y})
+
+
+@blames("x", "masked-too-late/proven")
+def a_root_that_is_nowhere_0():
+    x, other = leaf(0.0, 4.0), leaf(1.0, 4.0)
+    right = torch.where(other > 0, other.sqrt(), 0.0)
+    root = x.sqrt()  # guilty
+    return Visit((right + torch.where(x > 0, root, 0.0) + other.sqrt()).sum(), {"x": x})
+
+
+@blames("x", "zero-factor/tensor")
+def factors_that_are_not_0():
+    x, zeros, ones = leaf(1.0, 2.0), torch.zeros(2), torch.ones(2)
+    y = x * ones
+    y = y * zeros  # guilty
+    y = y * ones
+    return Visit(y.sum(), {"x": x})
+
+
+@blames("w", "no-create-graph")
+def a_slope_with_its_graph():
+    w, x, rest = leaf(1.0), leaf(2.0), leaf(1.0)
+    torch.autograd.grad((w * x**2).sum(), x, create_graph=True)
+    (slope,) = torch.autograd.grad((w * x**3).sum(), x)  # guilty
+    return Visit((slope * rest).sum(), {"w": w})
+
+
+@blames("s", "forward-nonfinite/single-element")
+def a_std_of_two():
+    s, two, one = leaf(1.0), torch.tensor([0.7, 0.2]), torch.tensor([0.7])
+    right = two / two.std()
+    wrong = one / one.std()  # guilty
+    return Visit((s * right).sum() + (s * wrong).sum() + two.std(), {"s": s})
+
+
+def marks(lines):
+    ends = [line.partition("  # ")[2].strip() for line in lines]
+    return sorted(end for end in ends if end in ("guilty", "also"))
+
+
+@pytest.mark.filterwarnings("ignore:std:UserWarning")
+@pytest.mark.parametrize("step, name, rule, also", STEPS, ids=[s[0].__name__ for s in STEPS])
+def test_the_guilty_line_is_named_and_no_innocent_one(step, name, rule, also):
+    seed()
+    with suppress(RuntimeError), trace() as t:
+        visit = step()
+    asked = {} if t.error else {**vars(visit)}
+    found = t.error or t.explain(asked.pop("loss"), asked.pop("wrt"), **asked)[name]
+    assert (found.name, found.rule) == (name, rule)
+    places = [where.source for label, where in found.places if label != "raised at"]
+    assert marks(places) == marks(getsource(step).splitlines()) and len(marks(places)) == len(
+        places
+    )
+    assert not places or places[0].endswith("# guilty") or rule in ASK_FIRST_FOR_THE_OTHER
+    assert not also or [re.sub(r":\d+", "", text) for text in found.also] == [*also]
