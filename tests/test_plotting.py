@@ -127,27 +127,6 @@ def test_gallery_shares_its_scales_and_says_what_each_shows():
         plot_gallery(fns, columns=0)
 
 
-@pytest.mark.parametrize("count, columns", [(1, 4), (3, 4), (5, 2), (4, 1)])
-def test_rows_of_a_gallery_are_named_after_what_is_drawn_in_them(count, columns):
-    curves = [gradient_curve(lambda x, k=k: torch.sin(k * x)) for k in range(1, count + 1)]
-    figure = plot_gallery({f"curve {i}": curve for i, curve in enumerate(curves)}, columns=columns)
-    drawn = {}
-    for ax in figure.axes:
-        for line in ax.lines:
-            y = torch.as_tensor(line.get_ydata())
-            drawn[tuple(y[~y.isnan()].tolist())] = ax
-    for i, curve in enumerate(curves):
-        value_ax, gradient_ax = drawn[tuple(curve.y.tolist())], drawn[tuple(curve.grad.tolist())]
-        assert value_ax.get_title() == f"curve {i}"
-        assert value_ax.get_window_extent().y0 > gradient_ax.get_window_extent().y1
-        leftmost, lowest = i % columns == 0, i + columns >= count
-        for ax, name in ((value_ax, "value"), (gradient_ax, "gradient")):
-            assert ax.get_ylabel() == (name if leftmost else "")
-            assert ax.yaxis.get_tick_params()["labelleft"] == leftmost
-        assert (value_ax.get_xlabel(), gradient_ax.get_xlabel()) == ("", "x" if lowest else "")
-        assert gradient_ax.xaxis.get_tick_params()["labelbottom"] == lowest
-
-
 def test_value_stands_left_and_gradient_and_slope_right():
     figure = plot_gradient_curve(lambda x: x + x.detach(), title="2 x, with the gradient of x")
     left, right = figure.axes
