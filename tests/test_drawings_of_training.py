@@ -321,9 +321,9 @@ def test_arrows_of_kl_terms_are_their_mean_gradients_and_a_wrong_sign_is_dashed(
         torch.testing.assert_close(tips.double(), gradient, atol=1e-6, rtol=0)
         dashed += [ax.get_title() for line in shafts if line.is_dashed()]
     assert dashed == ["k3"]
-    drawing.show(distance=0.02)  # arrows of no length have no direction
-    numbers = [text.get_text() for text in drawing.moving if isinstance(text, Text)]
-    assert not any("✗" in number for number in numbers)
+    drawing.show(distance=0.15, logit_0=2.9)  # k3 of the last option: 0.002, too short to see
+    numbers = [text.get_text() for text in moving(drawing, Text, 4)]
+    assert numbers[3] == "0" and not any("✗" in number for number in numbers)
 
 
 def test_bars_of_a_group_are_as_large_as_the_push_on_the_answer():
