@@ -1,5 +1,6 @@
 """What the doctor says of a patient or of a healthy step, and what is wrong with that."""
 
+import re
 from dataclasses import dataclass
 
 from autograd_surprises.doctor import explain, explain_error, trace
@@ -26,9 +27,26 @@ class Said:
     notes: str | None = None  # what an error that left the trace took along
 
     @property
-    def ids(self) -> list[str]:
-        """ "weight zero dead-relu", one text for each finding that has something to say."""
-        return [f"{f.name} {f.status} {f.rule or f.cause}" for f in self.findings if f.cause]
+    def told(self) -> list[list[str]]:
+        """Of each finding with a cause: "weight zero dead-relu", what it says, the lines it names.
+
+        Without numbers that may differ in their last digits, and with lines as they are written.
+        """
+        return [
+            [f"{f.name} {f.status} {f.rule or f.cause}", *map(_without_digits, _words_of(f))]
+            for f in self.findings
+            if f.cause
+        ]
+
+
+def _words_of(found):
+    places = [f"{label}: {where.source.partition('  #')[0]}" for label, where in found.places]
+    words = [found.sentence, *places, *filter(None, [found.node]), *found.also]
+    return [each for each in words if "that is rounding" not in each]  # elsewhere, it is exactly 0
+
+
+def _without_digits(text):
+    return re.sub(r"-?\d+\.\d+(e[-+]?\d+)?|\d+e[-+]\d+", "#", text)
 
 
 def traced(build) -> Said:
