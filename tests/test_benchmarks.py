@@ -32,11 +32,6 @@ def check_tables(said):
             assert "nan" not in row
 
 
-def test_no_benchmark_is_forgotten():
-    scripts = {path.stem for path in BENCHMARKS.glob("*.py") if "__main__" in path.read_text()}
-    assert scripts == SHORT.keys() | {"explorer"}
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # other libraries warn when they are imported
 @pytest.mark.parametrize("name", SHORT)
@@ -49,23 +44,3 @@ def test_a_short_turn(benchmark, capsys, name):
         assert {*json.loads(said)["cards"]} == {"Function", "Function with jvp", "custom_op"}
     else:
         check_tables(said)
-
-
-@pytest.mark.slow
-def test_a_short_turn_of_explorer_in_a_kernel(benchmark, capsys):
-    """All contenders in one kernel: a kernel takes seconds to import torch."""
-    explorer = benchmark("explorer")
-    kernel, found = explorer.Kernel(), {}
-    try:
-        for name in explorer.CONTENDERS:
-            kernel.run(explorer.cell(name, browser=False))
-            found[name] = explorer.measure(kernel, [0.5, 0.7])
-    finally:
-        kernel.end()
-    explorer.show_kernel_side(found, explorer.through_all_of_swish([1.0, 0.2]))
-    check_tables(capsys.readouterr().out)
-
-
-def test_a_real_run_needs_its_peers(benchmark):
-    with pytest.raises(SystemExit, match=r"^no_such_library: not installed.*--group peers"):
-        benchmark("installed").need(["torch", "no_such_library"], "peers")

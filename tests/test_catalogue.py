@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
@@ -18,8 +17,7 @@ from autograd_surprises.messages.catalogue import (
     all_questions,
     contains,
 )
-from autograd_surprises.messages.entries import Message, Section
-from autograd_surprises.messages.queries import documents
+from autograd_surprises.messages.entries import Message
 from tools.notebooks import headings, notebook_files
 from tools.reading import text_of
 
@@ -31,33 +29,8 @@ SECTIONS = toml_data.read_toml("facts/sections.toml")
 # ------------------------------------------------------------ what it holds
 
 
-def strings_in(value):
-    """Every string in a field of an entry, except the code of an example, which has more lines."""
-    if isinstance(value, str):
-        return [value]
-    return [string for part in value for string in strings_in(part)]
-
-
 def several(things):
     return {thing for thing, count in Counter(things).items() if count > 1}
-
-
-def test_its_strings_are_single_lines():
-    strings = [
-        string
-        for entry in ENTRIES
-        for field in fields(entry)
-        if field.name not in ("repaired", "example")  # which are code
-        and field.type not in (int, bool)
-        for string in strings_in(getattr(entry, field.name))
-    ]
-    assert [string for string in strings if string != " ".join(string.split())] == []
-
-
-def test_what_is_found_has_a_name():
-    assert [
-        entry.id for entry in documents() if not isinstance(entry, Section) and not entry.texts
-    ] == []
 
 
 def test_an_id_is_its_own_and_so_is_its_family():
@@ -65,16 +38,6 @@ def test_an_id_is_its_own_and_so_is_its_family():
     assert several(ids) == set()
     assert [id for id in ids if not re.fullmatch("[a-z0-9-]+(/[a-z0-9-]+)?", id)] == []
     assert {*ids} & {id.partition("/")[0] for id in ids if "/" in id} == set()
-
-
-def test_no_entry_has_what_belongs_to_another():
-    messages = all_messages()
-    assert several(text for message in messages for text in message.examples) == set()
-    assert several(message.meaning for message in messages) == set()
-    assert several(question.answer for question in all_questions()) == set()
-    shared = several(message.fix for message in messages)
-    same_remedy = {message.id for message in messages if message.fix in shared}
-    assert same_remedy == {"reentrant-checkpoint", "reentrant-or-not"}
 
 
 def test_every_message_has_an_example_and_every_question_a_cause():
@@ -175,57 +138,6 @@ def test_a_section_is_one_heading_of_its_notebook():
     assert [id for id in ids if places.count(address(id)) != 1] == []
     with pytest.raises(KeyError, match="none.of-this"):
         address("none.of-this")
-
-
-# Ids of other words than their heading, and one of its words.
-OTHER_WORDS = {
-    "parameter.fails": "does not work",
-    "backward.weights": "steering",
-    "clamp.gradient": "another story",
-    "function.first": "empty class",
-    "function.saved": "keep for",
-    "function.gradcheck": "checking",
-    "function.detach-trick": "one-line",
-    "second.penalty": "in the loss",
-    "none.detached": "learns nothing",
-    "none.non-leaf": "starts small",
-    "none.no-grad": "evaluation",
-    "none.copied": "mean of several",
-    "none.argmax": "highest score",
-    "none.unused": "never called",
-    "zero.dead-relu": "never switch on",
-    "zero.saturated": "flat",
-    "nan.overflow": "made by hand",
-    "error.in-place": "still needed",
-    "error.twice": "again",
-    "error.vector-loss": "each sample",
-    "error.floor-divide": "slashes",
-    "wrong.accumulated": "keeps growing",
-    "wrong.broadcast": "too many pairs",
-    "wrong.changed": "writes",
-    "untrained": "not trained",
-    "doctor.command": "without editing",
-    "atlas.kinks": "slopes meet",
-    "atlas.ties": "tie?",
-    "card.memory": "input or a mask",
-    "card.findings": "finds",
-    "batches.unrepaired": "no divisor",
-    "checkpoint": "pass again",
-    "freezing.module": "not frozen",
-    "freezing.copies": "copy",
-    "processes.unused": "nobody used",
-    "codebook.dead": "die",
-    "codebook.revive": "back",
-}
-
-
-def test_an_id_of_a_section_has_the_words_of_its_heading():
-    """Or at least their beginnings: two that were swapped would be noticed."""
-    for section, heading in (pair for each in SECTIONS.values() for pair in each.items()):
-        said = heading.lower()
-        words = re.split("[.-]", section)[1 if "." in section else 0 :]
-        same = all(word[:5] in said for word in words)
-        assert OTHER_WORDS.get(section, "") in said and same != (section in OTHER_WORDS), section
 
 
 # ------------------------------------------------------------ what is refused

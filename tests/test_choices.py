@@ -1,20 +1,15 @@
 """The four choices of notebook 21: their exact gradient, and what each estimator gets wrong."""
 
-import ast
 import itertools
 import json
 from pathlib import Path
-from statistics import mean, stdev
 
-import nbformat
 import pytest
 import torch
 import torch.nn.functional as F
 
-from helpers.functions import argmax_ste
 from lessons.choices import (
     ESTIMATORS,
-    LEVELS,
     LOGITS,
     SETTINGS,
     UNBIASED,
@@ -26,8 +21,6 @@ from lessons.choices import (
     reinforce,
     unit_loss,
 )
-from lessons.digits.autoencoder import TRAININGS
-from lessons.digits.looks import WAYS
 from tools import trainings
 
 NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
@@ -94,32 +87,6 @@ def test_bias_and_spread_of_made_up_estimates():
     assert (bias, round(spread, 2)) == (0, 0.75)  # a mean of two is off by more than 0.25
 
 
-def biases_of_soft_and_hard(loss, seed):
-    """On a random unit, at temperature 0.5."""
-    generator = torch.Generator().manual_seed(seed)
-    drawn = torch.randn(4, 4, generator=generator, dtype=torch.float64)
-    logits, inputs = drawn[:, :3].clone().requires_grad_(), drawn[:, 3]
-
-    def loss_of(choice):
-        return loss(choice @ LEVELS @ inputs - 1)
-
-    (exact,) = torch.autograd.grad(expected_loss(logits, loss_of), logits)
-    noisy = logits.detach() + gumbel_noise(5_000, seed)
-    for choose in (lambda s: (s / 0.5).softmax(-1), lambda s: argmax_ste(s, temperature=0.5)):
-        leaf = noisy.clone().requires_grad_()
-        (found,) = torch.autograd.grad(loss_of(choose(leaf)).sum(), leaf)
-        yield bias_and_spread(found, exact)[0]
-
-
-def test_a_real_choice_does_not_make_the_bias_smaller():
-    """A notebook once said so, of one unit and one loss."""
-    for loss in (torch.abs, torch.sigmoid):
-        pairs = [tuple(biases_of_soft_and_hard(loss, seed)) for seed in range(10)]
-        assert sum(soft < hard for soft, hard in pairs) >= 7
-    soft, hard = biases_of_soft_and_hard(lambda difference: difference, 0)
-    assert soft == pytest.approx(hard, abs=1e-9)
-
-
 @pytest.mark.parametrize("of_others, part", [(False, 0.5), (True, 1.0)])
 def test_the_mean_of_a_batch_contains_the_sample_itself(of_others, part):
     """By enumeration of all batches of two: (n - 1)/n of the gradient is left."""
@@ -133,93 +100,3 @@ def test_the_mean_of_a_batch_contains_the_sample_itself(of_others, part):
         total = total + weight * (losses[first] - baseline) * log_probability[first]
     (found,) = torch.autograd.grad(total, logits)
     torch.testing.assert_close(found, part * exact_gradient())
-
-
-# ---- trainings that notebooks 07, 23 and 24 read from a file
-
-
-def test_trainings_in_few_bits_are_stored_as_the_tool_makes_them():
-    assert len(STORED["digits"]) == len(
-        list(itertools.product((8, 4, 2), (0.03, 0.2, 1.0), range(3)))
-    )
-    made, stored = next(trainings.in_few_bits()), STORED["digits"][0]
-    assert made.keys() == stored.keys() and made["method"] == stored["method"]
-    assert all(len(row["losses"]) == len(row["gradients"]) == 15 for row in STORED["digits"])
-
-
-def test_what_notebook_07_says_of_trainings_in_few_bits():
-    def rows(method, rate):
-        found = [r for r in STORED["digits"] if (r["method"], r["learning rate"]) == (method, rate)]
-        return {row["bits"]: row for row in found}
-
-    for rate in (0.03, 0.2, 1.0):
-        for row in rows("default gradient", rate).values():
-            assert not any(map(any, row["gradients"])) and 2.2 < row["losses"][-1] < 2.5
-    assert [bits for bits, r in rows("straight-through", 1.0).items() if r["read"] > 20] == [4, 2]
-    assert not [r for r in rows("learned step", 1.0).values() if r["read"] > 20]
-
-
-def test_all_trainings_are_stored_as_the_tool_makes_them():
-    for part, ways, first, seeds in (
-        ("readers", WAYS, trainings.readers(1), 24),
-        ("codebooks", TRAININGS, trainings.codebooks(1), 12),
-    ):
-        rows = STORED[part]
-        assert [(row["way"], row["seed"]) for row in rows] == [
-            (way, seed) for way in ways for seed in range(seeds)
-        ]
-        made = json.loads(trainings.as_text({part: [next(first)]}))
-        assert made[part][0].keys() == rows[0].keys()
-        assert made.keys() <= STORED.keys()
-
-
-def of_readers(name):
-    return {way: [row[name] for row in STORED["readers"] if row["way"] == way] for way in WAYS}
-
-
-def test_whose_patches_are_read_best_depends_on_who_reads():
-    own, new = of_readers("own"), of_readers("new")
-    mixture = of_readers("mixture")["softmax"]
-    assert all(mean(own[way]) > mean(own["random patches"]) + 5 for way in WAYS[1:])
-    assert max(own, key=lambda way: mean(own[way])) == "Gumbel-softmax"
-    assert min(WAYS[1:], key=lambda way: mean(own[way])) == "softmax"
-    assert mean(mixture) > mean(own["softmax"]) + 5
-    for way in set(WAYS) - {"softmax"}:
-        ahead, behind = (
-            sum(a > b for a, b in zip(*pair, strict=True))
-            for pair in ((new["softmax"], new[way]), (new[way], new["softmax"]))
-        )
-        assert ahead >= 17 and behind <= 4, way
-    assert min(new, key=lambda way: stdev(new[way])) == "softmax"
-    little = [way for way in WAYS if way not in ("softmax", "random patches")]
-    assert all(abs(mean(new[way]) - mean(own[way])) < 3 for way in little)
-
-
-def test_what_a_codebook_gains_from_beta_and_from_codes_at_images():
-    def numbers(way, name):
-        return [row[name] for row in STORED["codebooks"] if row["way"] == way]
-
-    error = {way: numbers(way, "squared error") for way in TRAININGS}
-    in_use = {way: mean(numbers(way, "codes in use")) for way in TRAININGS}
-    betas = "beta = 0", "beta = 0.25", "beta = 1", "beta = 4"
-    assert sorted(in_use, key=in_use.get)[:4] == list(reversed(betas))
-    less = [a < b for a, b in zip(error["beta = 0"], error["beta = 0.25"], strict=True)]
-    assert sum(less) >= 9 and mean(numbers("beta = 0", "from z to its code")) > 10
-    for way in ("revived", "start at images"):
-        assert in_use[way] == 16
-        assert all(a < b for a, b in zip(error[way], error["beta = 0.25"], strict=True))
-    apart = abs(mean(error["revived"]) - mean(error["start at images"]))
-    assert apart < stdev(error["revived"]) / 3
-
-
-@pytest.mark.parametrize("name", ["23_a_codebook", "24_three_patches"])
-def test_no_cell_trains_in_a_loop(name):
-    """On a busy machine, many trainings take longer than a cell may."""
-    loops = ast.For, ast.While, ast.ListComp, ast.DictComp, ast.SetComp, ast.GeneratorExp
-    for cell in nbformat.read(NOTEBOOKS / f"{name}.ipynb", 4).cells:
-        if cell.cell_type == "code":
-            for loop in (
-                node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, loops)
-            ):
-                called = [ast.unparse(n.func) for n in ast.walk(loop) if isinstance(n, ast.Call)]
-                assert not [name for name in called if "train" in name.lower()], cell.id

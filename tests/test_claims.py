@@ -1,207 +1,17 @@
 """Facts behind sentences that were once false or too wide, in torch's own words."""
 
-from dataclasses import replace
+import math
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import nn
-from torch.autograd import Function, forward_ad
-from torch.autograd.function import once_differentiable
+from torch.autograd import forward_ad
+from torch.library import custom_op
+from torch.utils.checkpoint import checkpoint, set_checkpoint_early_stop
 
-from helpers.functions import clamp, round_ste
-from lessons import digits
-from lessons.digits import IMAGES, LABELS
-from lessons.digits.networks import WAYS
-from lessons.plain_function import PlainRoundSTE
+from lessons.custom_operators.registered_operators import square
 
 USES_JIT = pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
-TWICE = replace(WAYS["learned step"], scale_factor=2.2)
-
-
-# ---- notebooks 01, 03, 13: leaves and kinks
-
-
-def test_what_is_not_recorded_is_a_leaf():
-    x = torch.ones(2, requires_grad=True)
-    with torch.no_grad():
-        unrecorded = 3 * x
-    assert all(each.is_leaf for each in (unrecorded, (3 * x).detach(), x > 0))
-    assert not (3 * x).is_leaf
-
-
-def test_hardtanh_bends_downwards_at_its_upper_bound():
-    """So no line through that point lies below it: there is no subgradient."""
-    middle, ends = F.hardtanh(torch.tensor([1.0])), F.hardtanh(torch.tensor([0.5, 1.5])).mean()
-    assert middle > ends
-
-
-# ---- notebook 07, when the scale is wrong
-
-
-def test_a_scale_that_rounds_every_weight_to_0_has_a_gradient():
-    weights, scale = torch.linspace(-1, 1, 21), torch.tensor(2.1, requires_grad=True)
-    levels = clamp(round_ste(weights / scale), -2, 1, bound_gradient=1)
-    (gradient,) = torch.autograd.grad((levels * scale - weights).square().mean(), scale)
-    assert not levels.any()
-    torch.testing.assert_close(gradient, (2 * weights * weights / 2.1).mean())
-
-
-def test_only_the_last_bias_learns_at_twice_the_scale():
-    model = digits.network(TWICE, torch.Generator().manual_seed(0))
-    assert not model[:2](IMAGES).any()
-    F.cross_entropy(model(IMAGES), LABELS).backward()
-    assert [name for name, p in model.named_parameters() if p.grad.any()] == ["4.bias"]
-
-
-# ---- notebook 09
-
-
-def test_a_dead_unit_comes_back_if_the_layer_before_it_moves():
-    first, second = torch.tensor(0.5, requires_grad=True), torch.ones(2, requires_grad=True)
-    bias = torch.tensor([0.0, -1.0])
-
-    def hidden():
-        return torch.relu(first * second + bias)
-
-    assert hidden()[1] == 0
-    optimizer = torch.optim.SGD([first, second], lr=0.05)
-    for _ in range(20):
-        optimizer.zero_grad()
-        (hidden().sum() - 5).square().backward()
-        optimizer.step()
-    assert hidden()[1] > 0
-
-
-# ---- notebooks 14 and 15
-
-
-def compiled_pieces(function, x):
-    """The operations in each graph that the compiler gets without fullgraph=True."""
-    pieces = []
-
-    def backend(graph, _):
-        pieces.append([node.target for node in graph.graph.nodes if node.op.startswith("call")])
-        return graph.forward
-
-    torch.compiler.reset()
-    torch.compile(function, backend=backend)(x)
-    return pieces
-
-
-class RoundWithJvp(PlainRoundSTE):
-    jvp = PlainRoundSTE.backward
-
-
-@pytest.mark.filterwarnings("ignore:The .grad attribute")
-def test_the_forward_of_a_function_with_a_jvp_is_compiled_by_itself():
-    x = torch.tensor(0.4, requires_grad=True)
-    pieces = compiled_pieces(lambda x: RoundWithJvp.apply(x.sin()).cos(), x)
-    assert pieces == [["sin"], ["round"], ["cos"]]
-
-
-@pytest.mark.parametrize("function", [torch.nonzero, torch.unique, nn.LSTM(2, 2)])
-def test_vmap_does_not_know_each_operation_of_torch(function):
-    with pytest.raises(RuntimeError, match="(?i)batching"):
-        torch.func.vmap(function)(torch.ones(3, 4, 2))
-
-
-@pytest.mark.parametrize("declared", [True, False])
-def test_a_generated_vmap_rule_cannot_declare_a_write(declared):
-    class Doubled(Function):
-        generate_vmap_rule = True
-
-        @staticmethod
-        def forward(x):
-            return x.mul_(2)
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            if declared:
-                ctx.mark_dirty(*inputs)
-
-    rows = torch.ones(3, 2)
-    if declared:
-        with pytest.raises(RuntimeError, match="marked as dirty"):
-            torch.func.vmap(Doubled.apply)(rows)
-    else:
-        torch.func.vmap(Doubled.apply)(rows)
-        assert bool((rows == 2).all())
-
-
-@USES_JIT
-def test_the_level_of_forward_mode_counts_no_nested_derivatives():
-    levels, one = [], torch.tensor(1.0)
-
-    def inner(x):
-        levels.append(forward_ad._current_level)
-        return x
-
-    torch.func.jvp(lambda x: torch.func.jvp(inner, (x,), (one,))[1], (one,), (one,))
-    assert levels == [0] and forward_ad._current_level == -1
-
-
-def test_a_layer_in_half_precision_refuses_float32():
-    with pytest.raises(RuntimeError, match="same dtype"):
-        nn.Linear(2, 2).half()(torch.ones(2))
-
-
-def test_backward_runs_inside_autocast_if_it_is_called_there():
-    seen = []
-
-    class Same(Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x.clone()
-
-        @staticmethod
-        def backward(ctx, gradient):
-            seen.append(torch.is_autocast_enabled("cpu"))
-            return gradient
-
-    x = torch.tensor(1.0, requires_grad=True)
-    with torch.autocast("cpu"):
-        y = Same.apply(x)
-        y.backward(retain_graph=True)
-    y.backward()
-    assert seen == [True, False]
-
-
-class SquareOnce(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**2
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, gradient):
-        return 2 * ctx.saved_tensors[0] * gradient
-
-
-def test_once_differentiable_is_silent_only_beside_another_path():
-    x = torch.tensor(3.0, requires_grad=True)
-    (slope,) = torch.autograd.grad(SquareOnce.apply(x), x, create_graph=True)
-    assert torch.autograd.grad(x * slope, x)[0] == 6  # instead of 12
-    with pytest.raises(RuntimeError, match="does not require grad"):
-        slope.backward()
-
-
-def test_numpy_without_detach_does_not_pass_unseen_in_a_second_derivative():
-    class Square(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x**2
-
-        @staticmethod
-        def backward(ctx, gradient):
-            return torch.from_numpy(2 * ctx.saved_tensors[0].numpy() * gradient.numpy())
-
-    x = torch.ones(1, requires_grad=True)
-    assert torch.autograd.grad(Square.apply(x), x)[0] == 2
-    with pytest.raises(RuntimeError, match="numpy"):
-        torch.autograd.grad(Square.apply(x), x, create_graph=True)
 
 
 def test_ddp_does_not_divide_the_batch():
@@ -221,3 +31,155 @@ def test_ddp_does_not_divide_the_batch():
     finally:
         torch.distributed.destroy_process_group()
     assert model.module.rows == 6
+
+
+@USES_JIT
+def test_forward_mode_of_an_operator_is_silent_unless_the_input_requires_a_gradient():
+    x, one = torch.tensor(3.0), torch.tensor(1.0)
+    assert torch.func.jvp(square, (x,), (one,))[1] == 0
+    with forward_ad.dual_level():
+        assert forward_ad.unpack_dual(square(forward_ad.make_dual(x, one))).tangent is None
+        with pytest.raises(NotImplementedError, match="jvp"):
+            square(forward_ad.make_dual(x.clone().requires_grad_(), one))
+
+
+def test_an_operator_overwrites_a_leaf_without_an_error():
+    def halve(x: torch.Tensor) -> None:
+        x.mul_(0.5)
+
+    operator, leaf = (
+        custom_op("claims::halve", halve, mutates_args={"x"}),
+        torch.ones(2, requires_grad=True),
+    )
+    with pytest.raises(RuntimeError, match="a leaf Variable"):
+        halve(leaf)
+    operator(leaf)
+    assert leaf.tolist() == [0.5, 0.5] and leaf.is_leaf
+
+
+@pytest.mark.filterwarnings("ignore:.*degrees of freedom")
+@pytest.mark.parametrize("spread", [torch.std, torch.var])
+def test_the_spread_of_equal_numbers(spread):
+    def gradient(n, correction=1):
+        numbers = torch.ones(n, requires_grad=True)
+        return torch.autograd.grad(spread(numbers, correction=correction), numbers)[0]
+
+    assert not gradient(3).any() and not gradient(1, correction=0).any()
+    assert gradient(1).isnan().all()
+
+
+def test_only_the_public_fake_quantize_has_no_gradient_for_its_scale():
+    x, scale, zero = torch.ones(3), torch.tensor([0.4], requires_grad=True), torch.zeros(1)
+    with pytest.raises(RuntimeError, match="not differentiable with respect to argument 'scale'"):
+        torch.fake_quantize_per_tensor_affine(x, scale, zero.int(), -8, 7)
+    y = torch._fake_quantize_learnable_per_tensor_affine(x, scale, zero, -8, 7, 1.0)
+    assert torch.autograd.grad(y.sum(), scale)[0].any()
+
+
+@pytest.mark.filterwarnings("ignore:optimizer contains a parameter group with duplicate")
+def test_a_shared_weight_that_is_listed_twice_moves_twice():
+    first, second = nn.Linear(1, 1, bias=False), nn.Linear(1, 1, bias=False)
+    second.weight = first.weight
+    for listed, steps in (
+        (nn.Sequential(first, second).parameters(), 1),
+        ([*first.parameters(), *second.parameters()], 2),
+    ):
+        before = first.weight.item()
+        optimizer = torch.optim.SGD(listed, lr=1.0)
+        first.weight.grad = torch.ones(1, 1)
+        optimizer.step()
+        assert before - first.weight.item() == pytest.approx(steps)
+
+
+def test_the_derivative_of_det_at_and_near_a_singular_matrix():
+    """The true one is the adjugate, which has a 1 here."""
+    for pivot, gradient in ((0.0, 0), (1e-40, math.inf)):
+        x = torch.diag(torch.tensor([1.0, pivot])).requires_grad_()
+        torch.linalg.det(x).backward()
+        assert x.grad[1, 1] == gradient
+
+
+def adam_moves(factor, weight_decay=0.0, limit=torch.inf):
+    weight = torch.tensor([3.0, -1.0], requires_grad=True)
+    optimizer = torch.optim.Adam([weight], lr=0.1, weight_decay=weight_decay)
+    for target in (1.0, -20.0, 4.0):
+        optimizer.zero_grad()
+        (factor * (weight - target).square().sum()).backward()
+        nn.utils.clip_grad_norm_([weight], limit)
+        optimizer.step()
+    return weight.detach()
+
+
+def test_adam_forgives_a_factor_only_without_decay_and_clipping():
+    assert torch.allclose(adam_moves(1.0), adam_moves(0.1), atol=1e-4)
+    for settings in ({"weight_decay": 0.5}, {"limit": 5.0}):
+        assert not torch.allclose(
+            adam_moves(1.0, **settings), adam_moves(0.1, **settings), atol=1e-3
+        )
+
+
+@pytest.mark.parametrize(
+    ("clip", "found", "left"),
+    [
+        (nn.utils.clip_grad_value_, [math.inf, 2.0], [1.0, 1.0]),
+        (nn.utils.clip_grad_value_, [math.nan, 2.0], [math.nan, 1.0]),
+        (nn.utils.clip_grad_norm_, [math.inf, 2.0], [math.nan, 0.0]),
+        (nn.utils.clip_grad_norm_, [math.nan, 2.0], [math.nan, math.nan]),
+    ],
+)
+def test_what_clipping_leaves_of_infinity_and_nan(clip, found, left):
+    weight = nn.Parameter(torch.zeros(2))
+    weight.grad = torch.tensor(found)
+    clip([weight], 1.0)
+    torch.testing.assert_close(weight.grad, torch.tensor(left), equal_nan=True)
+
+
+class ComputesOtherwise(nn.Module):
+    """exp(x) at first, and after that exp(x · x), which saves more tensors."""
+
+    runs = 0
+
+    def forward(self, x):
+        self.runs += 1
+        return x.exp() if self.runs == 1 else (x * x).exp()
+
+
+def test_the_older_checkpoint_does_not_compare_the_second_pass():
+    x = torch.tensor([3.0], requires_grad=True)
+    checkpoint(ComputesOtherwise(), x, use_reentrant=True).backward()
+    torch.testing.assert_close(x.grad, 6 * x.square().exp().detach())
+
+
+@pytest.mark.parametrize("early_stop", [True, False])
+def test_a_checkpoint_that_stops_early_does_not_notice_more_tensors(early_stop):
+    x = torch.tensor([3.0], requires_grad=True)
+    with set_checkpoint_early_stop(early_stop):
+        y = checkpoint(ComputesOtherwise(), x, use_reentrant=False)
+    if early_stop:
+        y.backward()
+        assert x.grad == 3  # x itself, in place of exp(x)
+    else:
+        with pytest.raises(RuntimeError, match="more tensors during recomputation"):
+            y.backward()
+
+
+@pytest.mark.filterwarnings("ignore:None of the inputs")
+def test_the_older_checkpoint_does_not_look_for_tensors_inside_its_inputs():
+    x = torch.ones(2, requires_grad=True)
+    assert checkpoint(torch.exp, x, use_reentrant=True).requires_grad
+    y = checkpoint(lambda given: given["x"].exp(), {"x": x}, use_reentrant=True)
+    assert not y.requires_grad
+
+
+@pytest.mark.filterwarnings("ignore:Full backward hook")
+def test_a_full_hook_leaves_out_what_is_passed_by_keyword():
+    class Tripled(nn.Module):
+        def forward(self, x):
+            return 3 * x
+
+    module, seen = Tripled(), []
+    module.register_full_backward_hook(lambda module, grad_input, _: seen.append(grad_input))
+    x = torch.tensor(1.0, requires_grad=True)
+    module(x).backward()
+    module(x=x).backward()
+    assert seen == [(3,), ()]

@@ -1,10 +1,8 @@
 """Value, gradient and slope are told apart: on white paper, by every eye, and without colour."""
 
-import itertools
-
 import pytest
 import torch
-from contrast import contrast, linear
+from contrast import contrast
 from matplotlib.colors import to_hex
 
 from autograd_surprises.show.colours import (
@@ -34,35 +32,6 @@ COLOURS = {
     "curvature": CURVATURE_COLOUR,
 }
 BADGES = {"green": GREEN, "red": RED, "purple": PURPLE, "ochre": OCHRE, "grey": GREY}
-# From linear RGB to what a person without one kind of cone sees: Machado, Oliveira and Fernandes,
-# A Physiologically-based Model for Simulation of Color Vision Deficiency, 2009.
-EYES = {
-    "all cones": torch.eye(3).tolist(),
-    "no long cones": [
-        [0.152286, 1.052583, -0.204868],
-        [0.114503, 0.786281, 0.099216],
-        [-0.003882, -0.048116, 1.051998],
-    ],
-    "no middle cones": [
-        [0.367322, 0.860646, -0.227968],
-        [0.280085, 0.672501, 0.047413],
-        [-0.011820, 0.042940, 0.968881],
-    ],
-    "no short cones": [
-        [1.255528, -0.076749, -0.178779],
-        [-0.078411, 0.930809, 0.147602],
-        [0.004733, 0.691367, 0.303900],
-    ],
-}
-
-
-def lab(light):
-    """Lightness and two hues of CIE L*a*b*, where equal distances look equally different."""
-    to_xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
-    white = torch.tensor([0.9505, 1.0, 1.089])
-    parts = torch.tensor(to_xyz) @ light.clamp(0, 1) / white
-    x, y, z = torch.where(parts > 0.008856, parts ** (1 / 3), 7.787 * parts + 16 / 116)
-    return torch.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
 @pytest.mark.parametrize("name", COLOURS)
@@ -70,29 +39,10 @@ def test_each_colour_stands_out_on_white(name):
     assert contrast(COLOURS[name], "#ffffff") >= 3  # WCAG 2.2, 1.4.11
 
 
-@pytest.mark.parametrize("eye", EYES)
-@pytest.mark.parametrize("one, other", list(itertools.combinations(COLOURS, 2)))
-def test_each_eye_tells_any_two_colours_apart(one, other, eye):
-    seen = [lab(torch.tensor(EYES[eye]) @ linear(COLOURS[name])) for name in (one, other)]
-    assert (seen[0] - seen[1]).norm() > 10  # over four times what an eye just notices
-
-
 @pytest.mark.parametrize("name", BADGES)
 def test_the_words_of_a_badge_are_readable(name):
     assert "color:#fff;" in badge("word", BADGES[name])
     assert contrast(BADGES[name], "#ffffff") >= 4.5
-
-
-@pytest.mark.parametrize("page", ["#ffffff", "#f5f5f5", "#111111", "#212121"])
-@pytest.mark.parametrize("name", BADGES)
-def test_a_badge_stands_out_on_each_page(name, page):
-    assert contrast(BADGES[name], page) >= 3  # the last one is a row of a table in dark JupyterLab
-
-
-@pytest.mark.parametrize("eye", EYES)
-def test_each_eye_tells_right_from_wrong(eye):
-    seen = [lab(torch.tensor(EYES[eye]) @ linear(colour)) for colour in (GREEN, RED)]
-    assert (seen[0] - seen[1]).norm() > 10
 
 
 def bowl(x):

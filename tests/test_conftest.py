@@ -65,33 +65,3 @@ def test_a_cell_fails_that_says_something_draws_another_picture_changes_or_takes
         "Timeout of 10 seconds",
     ):
         assert said in done.stdout
-
-
-@pytest.mark.parametrize("pinned, same", [("", False), (" ; python_full_version < '3.11'", True)])
-def test_pictures_are_compared_where_the_matplotlib_that_drew_them_is(
-    tmp_path, monkeypatch, pytestconfig, pinned, same
-):
-    conftest = pytestconfig.pluginmanager.get_plugin(str(ROOT / "conftest.py"))
-    pins = [f"{name}=={version(name).partition('+')[0]}" for name in ("torch", "matplotlib")]
-    file = tmp_path / "constraints.txt"
-    file.write_text("\n".join(pins) + pinned)
-    monkeypatch.setattr(conftest, "CONSTRAINTS", file)
-    now, stored = picture(254)["image/png"], picture(0)["image/png"]
-    assert conftest.same_picture(now, stored) is same
-
-
-@pytest.mark.parametrize(
-    ("required", "result", "code"), [("", "1 skipped", 0), ("1", "1 error", 1)]
-)
-def test_without_chromium(tmp_path, required, result, code):
-    """A named skip with the remedy, or a failure with it where the browser tests must run."""
-    (tmp_path / "test_it.py").write_text("def test_it(chromium):\n    pass\n")
-    done = run_pytest(
-        tmp_path,
-        CHROMIUM="/no/such/chromium",
-        REQUIRE_BROWSER=required,
-        PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",  # quicker
-    )
-    assert done.returncode == code
-    assert result in done.stdout
-    assert "no Chromium found: apt install chromium-headless-shell" in done.stdout

@@ -3,7 +3,6 @@
 import doctest
 import importlib
 import inspect
-import re
 import sys
 import warnings
 from pathlib import Path
@@ -60,17 +59,3 @@ def test_every_public_function_is_described():
     found = {name: public(importlib.import_module(name)) for name in MODULES}
     things = {f"{name}.{each}": thing for name in found for each, thing in found[name].items()}
     assert [name for name, thing in things.items() if not inspect.getdoc(thing)] == []
-
-
-def test_the_first_line_of_every_file_says_what_it_is_for():
-    folders = ("autograd_surprises", "helpers", "lessons", "cases", "tools", "tests", "benchmarks")
-    files = [
-        ROOT / "conftest.py",
-        *(file for name in folders for file in (ROOT / name).rglob("*.py")),
-    ]
-
-    def says(file):
-        with file.open(encoding="utf-8") as lines:
-            return re.match(r'r?"""\S+ \S+ \S+', next(lines, ""))
-
-    assert [file.relative_to(ROOT).as_posix() for file in files if not says(file)] == []

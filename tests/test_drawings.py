@@ -8,6 +8,7 @@ import torch
 from matplotlib.text import Text
 from read_strokes import read_strokes
 
+from autograd_surprises.atlas.record import stored
 from helpers.explore.controls import positions
 from helpers.explore.drawings.curve import CurveDrawing
 from helpers.explore.drawings.draggable_point import PointDrawing
@@ -23,14 +24,19 @@ from lessons.custom_operators.operator_checks import FAKES, WRITES, OperatorChec
 from lessons.custom_operators.operator_support import MEASURED, NEEDS, SupportDrawing
 from lessons.custom_operators.traced_nodes import TracedNodesDrawing
 from lessons.drawings.tangent import TangentDrawing
+from lessons.gradient_atlas.drawings import HALF_WIDTHS, CloseUpDrawing
 from lessons.gradients_of_gradients.drawings import CurvatureDrawing, DescentDrawing
 from lessons.hooks.drawings import ImageMapsDrawing
 from lessons.one_batch_in_pieces.drawings import DIVISORS, AccumulationDrawing
+from lessons.right_value_wrong_gradient.answers_of_a_group import TOKEN_SHARES, GroupDrawing
+from lessons.right_value_wrong_gradient.kl_terms import KLTermsDrawing
+from lessons.right_value_wrong_gradient.ratio_clip import RatioClipDrawing
 from lessons.several_processes.drawings import SHARE_DIVISORS, SharesDrawing
 from lessons.six_estimators.drawings import EstimatorsDrawing
 from lessons.surrogate_gradients.drawings import StaircaseDrawing, SurrogateDrawing
 from lessons.the_doctor.drawings import VerdictDrawing
 from lessons.three_patches.drawings import SharperMixtureDrawing
+from lessons.train_through_rounding.drawings import TrainingDrawing
 from lessons.which_gradient_a_choice_passes_on.drawings import CHOICES, ChoiceDrawing
 from lessons.zero.drawings import SaturationDrawing
 
@@ -71,6 +77,8 @@ def codebook_layer(z, codes, beta):
     return z + (q - z).detach(), (codebook_loss + beta * commitment_loss).mean()
 
 
+POLICY, REFERENCE = torch.tensor([[1.5, -0.25, -2.0, 0.5], [-1.0, -1.5, 0.5, 1.0]])
+CLAMP = stored("2.13").look_up("F.hardtanh(x)")
 CODES = torch.tensor([[0.0, 0.0], [4.0, 0.0], [0.0, 2.0]])
 
 
@@ -90,6 +98,13 @@ class SoftChoice(ChoiceDrawing):
 
     def show(self, choose="softmax", score_0=0.2, sharpness=1):
         return super().show(choose, score_0, sharpness)
+
+
+class BothClips(RatioClipDrawing):
+    """Each control moves something from the beginning."""
+
+    def show(self, advantage=1.0, ratio=1.0, low=0.8, high=1.2, minimum=False):
+        return super().show(advantage, ratio, low, high, minimum)
 
 
 def sharper_mixture():
@@ -183,6 +198,34 @@ MADE = {
             "surrogate": [*SURROGATES],
         },
     ),
+    "training": (
+        TrainingDrawing,
+        {
+            "bits": [8, 2],
+            "method": ["learned step", "straight-through"],
+            "learning_rate": [0.2, 1.0],
+            "trained": (0, 100, 5),
+        },
+    ),
+    "clip": (
+        BothClips,
+        {
+            "advantage": (-1.5, 1.5, 0.25),
+            "ratio": (0.05, 2.5, 0.05),
+            "low": (0.5, 0.95, 0.05),
+            "high": (1.05, 2.0, 0.05),
+            "minimum": True,
+        },
+    ),
+    "terms of the KL": (
+        lambda: KLTermsDrawing(POLICY, REFERENCE),
+        {"distance": (0.0, 1.5, 0.05), "logit_0": (-3.0, 3.0, 0.1)},
+    ),
+    "group": (GroupDrawing, {"right": (1, 3), "last": (6, 24), "divide_by": [*TOKEN_SHARES]}),
+    "close-up": (
+        lambda: CloseUpDrawing(CLAMP),
+        {"at": ["-1", "1"], "half_width": HALF_WIDTHS},
+    ),
     "image maps": (image_maps, {"image": (0, 3), "asked": (0, 4)}),
     "verdict": (
         VerdictDrawing,
@@ -251,7 +294,8 @@ def test_each_control_moves_picture_and_text(explorer):
         for values in (at_ends(explorer, 0), at_ends(explorer, -1)):
             explorer.set(**{**start, name: values[name]})
             seen.append((explorer.picture.moving, explorer.summary))
-            shown = values[name] if isinstance(values[name], str) else f"{values[name]:g}"
+            value = values[name]
+            shown = value if isinstance(value, (str, bool)) else f"{value:g}"
             assert f"{name}={shown}" in explorer.summary == explorer.picture.summary
         assert seen[0][0] != seen[1][0], f"{name} moves nothing"
         assert seen[0][1] != seen[1][1]
@@ -305,7 +349,8 @@ def test_a_move_draws_only_what_moves(explorer, monkeypatch):
             explorer.set(**at_ends(explorer, *ends))
         canvas.draw()  # leaves out what moves
         frames.add(bytes(canvas.buffer_rgba()))
-    assert len(frames) == 1
+    follows = isinstance(explorer.drawing, CloseUpDrawing)  # its axes do
+    assert len(frames) == 1 + follows
 
 
 @pytest.mark.slow
@@ -342,3 +387,6 @@ def test_tangents_end_where_the_two_jvps_say():
     assert says.get_text() == "both arrows are tangent to the curve"
     drawing.show(at=1.5, tangent=0.0)
     assert says.get_text() == "x does not move"
+    flat = TangentDrawing({"x²": torch.square, "x · x": lambda x: x * x})
+    flat.show(at=0.0)  # only y does not move
+    assert flat.moving[-1].get_text() == "both arrows are tangent to the curve"

@@ -26,7 +26,7 @@ from lessons.choices import ESTIMATORS, bias_and_spread, estimates, exact_gradie
 from lessons.derivatives import derivatives
 from lessons.gradients_of_gradients.drawings import CurvatureDrawing, DescentDrawing
 from lessons.six_estimators.drawings import EstimatorsDrawing
-from lessons.surrogate_gradients.drawings import StaircaseDrawing, SurrogateDrawing
+from lessons.surrogate_gradients.drawings import SurrogateDrawing
 from lessons.the_doctor.drawings import VerdictDrawing
 from lessons.zero.drawings import LOWEST, ZERO_AT, SaturationDrawing
 
@@ -52,8 +52,7 @@ def heights(drawing, axes):
 
 def test_jacobian_bars_are_the_weights_the_product_and_the_gradient():
     drawing = JacobianDrawing(outputs, torch.tensor([2.0, 3.0]))
-    said = drawing.show(v1=1.0, v2=-2.0, v3=3.0)
-    assert said == "v @ J = [-8, 5], x.grad = [-8, 5]"
+    drawing.show(v1=1.0, v2=-2.0, v3=3.0)
     assert [bar.get_width() for bar in moving(drawing, Rectangle, 0)] == [1, -2, 3]
     assert heights(drawing, 3) == [-8, 5, -8, 5]
     (image,) = drawing.figure.axes[2].images
@@ -95,12 +94,11 @@ def test_field_arrows_point_down_the_weighted_sum():
     away = to_goal.norm(dim=1) > 1e-3
     assert torch.allclose(cosine[away], torch.ones(1))
     assert ways.norm(dim=1).max() < 1.001
-    assert drawing.show(v1=1.0, v2=-1.0) == "at x = [0, 0], x.grad = [-4, -4]"
 
 
 def test_curvature_touches_its_curve():
     drawing = CurvatureDrawing(torch.exp)
-    assert drawing.show(at=1.0) == "value 2.718, slope 2.718, curvature 2.718"
+    drawing.show(at=1.0)
     value, slope, curvature = (moving(drawing, Line2D, k) for k in range(3))
     curve, tangent, parabola, below, dot, vertex, *_ = value
     x = torch.tensor(curve.get_xdata())
@@ -140,9 +138,7 @@ def told(ax):
 def test_a_verdict_stands_where_the_gradient_ends():
     """And it is the doctor's, beside bars of the gradient's size."""
     drawing = VerdictDrawing()
-    assert drawing.show(activation="sigmoid", weights=0.0, step=0).startswith(
-        "loss 2.303: ZERO (normal) first.weight, first.bias, second.weight, second.bias: "
-    )
+    drawing.show(activation="sigmoid", weights=0.0, step=0)
     ends = [bar.get_x() + bar.get_width() for bar in moving(drawing, Rectangle, 0)]
     assert ends[:4] == [1e-9] * 4 and min(ends[4:]) > 1e-3
     *statuses, words = [text for text in moving(drawing, Text, 0) if text.get_visible()]
@@ -150,14 +146,11 @@ def test_a_verdict_stands_where_the_gradient_ends():
     assert "`last.weight` is 0" in words.get_text().replace("\n", " ")
     drawing.show(activation="relu", lr=10.0, step=0)
     assert not words.get_visible()
-    assert "last.bias" not in drawing.show(activation="relu", lr=10.0)
 
 
-def test_descent_draws_each_path_and_says_where_it_ends():
+def test_descent_draws_each_path_and_where_it_ends():
     drawing = DescentDrawing(bowl, {"halving": halve, "jumping": jump})
-    assert drawing.show(x1=4.0, x2=-2.0) == (
-        "halving: 3 steps to (0.5, -0.25), still moving; jumping: 1 steps to (0, 0), a minimum"
-    )
+    drawing.show(x1=4.0, x2=-2.0)
     halved, jumped, start, *ends = lines(drawing, 0)
     assert halved == [[4, -2], [2, -1], [1, -0.5], [0.5, -0.25]]
     assert (jumped, start) == ([[4, -2], [0, 0]], [[4, -2]])
@@ -168,29 +161,6 @@ def test_descent_draws_each_path_and_says_where_it_ends():
     drawing.fit(drawing.ranges)
     low, high = drawing.figure.axes[1].get_xlim()
     assert low < 0 and high > 3
-
-
-def test_descent_is_shown_up_to_a_step():
-    drawing = DescentDrawing(bowl, {"halving": halve, "jumping": jump})
-    assert drawing.show(x1=4.0, x2=-2.0, steps=2) == (
-        "halving: 2 steps to (1, -0.5), still moving; jumping: 1 steps to (0, 0), a minimum"
-    )
-    halved, _, _, end, _ = lines(drawing, 0)
-    assert (halved, end) == ([[4, -2], [2, -1], [1, -0.5]], [[1, -0.5]])
-    assert [y for _, y in lines(drawing, 1)[0]] == pytest.approx([20, 5, 1.25])
-    assert drawing.show(x1=4.0, x2=-2.0, steps=3) == drawing.show(x1=4.0, x2=-2.0)
-
-
-def test_the_ball_is_shown_after_a_step():
-    drawing = StaircaseDrawing()
-    whole = drawing.show()
-    (path,) = lines(drawing, 1)
-    for steps, said in ((0, "at 4.5 after 0 steps"), (1, "at 4.17 after 1 step")):
-        assert drawing.show(steps=steps) == said
-        assert lines(drawing, 1) == [path[: steps + 1]]
-        seen, end, start = ([x for x, _ in line] for line in lines(drawing, 0))
-        assert (seen, end, start) == ([x for _, x in path[: steps + 1]], [path[steps][1]], [4.5])
-    assert drawing.show(steps=40) == whole == "reaches the bottom in 7 steps, and rests at -0.88"
 
 
 def test_two_kinds_of_marks_show_the_lowest_values_that_are_defined():
@@ -224,34 +194,9 @@ def test_larger_inputs_flatten_more_units_and_let_less_gradient_through(activati
     assert sizes == sorted(sizes), "it shrinks from layer to layer"
 
 
-def network():
-    """The weights, the inputs and the upstream gradient that the drawing has."""
-    generator = torch.Generator().manual_seed(0)
-    shapes = (8, 16, 16), (8, 4, 16), (4, 16)
-    weights, inputs, upstream = (torch.randn(shape, generator=generator) for shape in shapes)
-    return weights / 4, inputs, upstream
-
-
-def test_sizes_of_gradients_are_those_of_finite_differences():
-    weights, inputs, upstream = (each.double() for each in network())
-
-    def loss(first):
-        hidden = first
-        for weight, more in zip(weights[1:], inputs[1:], strict=True):
-            hidden = torch.tanh(hidden) @ weight + more
-        return (torch.tanh(hidden) * upstream).sum()
-
-    steps = 1e-6 * torch.eye(64, dtype=torch.float64).reshape(-1, 4, 16)
-    slopes = torch.stack([loss(inputs[0] + h) - loss(inputs[0] - h) for h in steps]) / 2e-6
-    sizes, _ = sizes_and_shares(SaturationDrawing(), "tanh", 1.0)
-    expected = (slopes.abs().mean() / upstream.abs().mean()).item()
-    assert sizes[0] == pytest.approx(expected, rel=1e-4)
-
-
 def test_each_size_of_gradient_has_its_marker():
     drawing = SaturationDrawing()
-    said = drawing.show(activation="tanh", scale=100.0)
-    assert "the gradient is exactly 0 from layer 4 down to layer 1; 97 % of" in said
+    drawing.show(activation="tanh", scale=100.0)
     layers = [[k for k, _ in line] for line in lines(drawing, 0)[1:]]
     assert layers == [[5, 6, 7, 8], [], [1, 2, 3, 4]]
     drawing.show(activation="sigmoid", scale=50.0)
@@ -302,15 +247,6 @@ def test_a_drawing_has_one_explorer():
         explore(drawing, v1=(-9.0, 9.0))
 
 
-def test_each_method_has_a_start_of_its_own():
-    def walk_in_place(fn, start):
-        start -= 1
-        return start[None]
-
-    drawing = DescentDrawing(bowl, {"in place": walk_in_place, "stays": lambda fn, x: x[None]})
-    assert "stays: 0 steps to (5, 5)" in drawing.show(x1=5.0, x2=5.0)
-
-
 @pytest.mark.parametrize("kind", ["a minimum", "a saddle point", "a maximum"])
 def test_each_kind_of_point_has_its_marker(kind):
     signs = {"a minimum": (1, 1), "a saddle point": (1, -1), "a maximum": (-1, -1)}[kind]
@@ -353,7 +289,7 @@ def test_far_and_undefined_numbers_do_not_break_a_picture(make, sliders):
 
 def test_estimators_show_their_errors_and_what_is_exact():
     drawing = EstimatorsDrawing()
-    said = drawing.show(temperature=0.5, samples=100)
+    drawing.show(temperature=0.5, samples=100)
     dots_ax, error_ax = drawing.figure.axes
     exact, dots = dots_ax.lines
     assert exact.get_xdata()[0] == exact_gradient()[3, 0]
@@ -367,8 +303,6 @@ def test_estimators_show_their_errors_and_what_is_exact():
     assert (len(bias), len(spread), len(error)) == (4, 4, 6)  # none where it is 0
     expected = bias_and_spread(estimates("Gumbel hard", 0.5, samples=20_000))
     torch.testing.assert_close(error[3].item(), (expected[0] ** 2 + expected[1] ** 2 / 100) ** 0.5)
-    assert f"{error[3]:.2g} Gumbel hard" in said
-    assert said.endswith(list(ESTIMATORS)[error.argmin()])
 
 
 def test_a_codebook_draws_what_moves_z_and_its_code():

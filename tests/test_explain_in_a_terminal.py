@@ -51,23 +51,11 @@ def test_an_id_of_a_rule_and_of_a_message_finds_both_and_nothing_else(capsys):
     assert question.startswith("How do I write a straight-through estimator?")
 
 
-def test_a_question_finds_sections(capsys):
-    assert main(["explain", "REINFORCE", "baseline"]) == 0
-    first, excerpt, *_ = capsys.readouterr().out.splitlines()
-    assert first == "REINFORCE, and a baseline" and excerpt.startswith("  ")
-
-
 def test_a_guess_and_nothing_say_so_and_fail(capsys):
     assert main(["explain", "how do I bake bread"]) == 1
     assert "as a guess" in capsys.readouterr().out.splitlines()[0]
     assert main(["explain", "0"]) == 1
     assert capsys.readouterr().out.startswith("Nothing found")
-
-
-def test_a_message_about_something_else_is_not_asked_for_once_more(capsys):
-    assert main(["explain", "KeyError: 'epoch'"]) == 1
-    said = capsys.readouterr().out.splitlines()[0]
-    assert "as a guess" in said and "traceback" not in said
 
 
 def test_a_reader_who_has_enough_ends_it_quietly(monkeypatch):

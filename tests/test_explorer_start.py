@@ -4,14 +4,10 @@ Time is told by a fake clock, which stands still except where a drawing works.
 """
 
 import math
-import subprocess
 import sys
 import warnings
-from operator import lt
 
 import pytest
-import torch
-from test_drawings import MADE, at_ends
 
 from autograd_surprises.show.picture import Picture
 from helpers.explore import explorer as explorer_module
@@ -84,25 +80,6 @@ def test_axes_start_with_a_few_places_of_each_control_as_far_as_patience_goes(
     assert explorer.summary == "bar, k=1: up to 1" and drawing.moving[0].get_ydata()[1] == 1
 
 
-def test_axes_that_never_change_are_not_asked_for():
-    drawing = Bar(Clock())
-    drawing.fit = lambda ranges: None
-    type_of_ranges = property(lambda self: {}, lambda self, ranges: None)
-    fixed = type("Fixed", (Bar,), {"ranges": type_of_ranges})(Clock())
-    fixed.fit = drawing.fit
-    slide(fixed)
-    assert fixed.shown == [1]
-
-
-def test_values_that_change_no_curve_are_not_tried():
-    explorer = explore(torch.square, point=0.5, grad_output=(0.0, 2.0, 1.0))
-    tried = []
-    explorer.drawing.show = lambda **values: tried.append(values) or ""
-    explorer._ranges_at_places()
-    assert {values["grad_output"] for values in tried} == {0, 1, 2}
-    assert {values["point"] for values in tried} == {0.5}
-
-
 @pytest.mark.parametrize("slow", [False, True])
 def test_what_is_shown_is_never_cut_off(clock, slow):
     drawing = Bar(clock, 10.0 if slow else 0.01)
@@ -132,7 +109,7 @@ def test_axes_hold_still_between_the_settings_that_were_measured():
     found = [low + 0.08 / 1.16 * (high - low) for low, high in before]  # without the margin
     explorer.set(k=0.15)
     assert limits(explorer) == before
-    assert any(map(lt, [explorer.drawing.ranges["value"][0]], found))
+    assert explorer.drawing.ranges["value"][0] < found[0]
 
 
 @pytest.mark.parametrize("height, stays", [(0.8, True), (1.0, True), (40.0, False)])
@@ -147,27 +124,6 @@ def test_axes_that_grew_shrink_only_after_a_setting_far_away(height, stays):
     assert (limits(explorer) == grown) == stays
 
 
-WITH_RANGES = "curve", "point", "side by side", "jacobian", "field", "curvature", "descent"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", WITH_RANGES)
-def test_axes_hold_all_that_was_shown(name):
-    make, sliders = MADE[name]
-    explorer = explore(make(), **sliders)
-    ranges = []
-    for end in (0, -1):
-        explorer.set(**at_ends(explorer, end))
-        ranges.append(explorer.drawing.ranges)
-    held = [ax.axis() for ax in explorer.figure.axes]
-    for of_one in ranges:
-        explorer.drawing.fit(of_one)
-        for (left, right, low, high), ax in zip(held, explorer.figure.axes, strict=True):
-            x, y = sorted(ax.get_xlim()), sorted(ax.get_ylim())
-            assert min(left, right) <= x[0] and x[1] <= max(left, right)
-            assert min(low, high) <= y[0] and y[1] <= max(low, high)
-
-
 def test_a_setting_far_away_from_all_others_does_not_flatten_them():
     explorer = explore(lambda x, k=0.5: x / k, k=(1e-6, 1.0, 1e-6))
     assert 6 < explorer.figure.axes[0].get_ylim()[1] < 100
@@ -175,15 +131,6 @@ def test_a_setting_far_away_from_all_others_does_not_flatten_them():
     assert explorer.figure.axes[0].get_ylim()[1] > 1e6
     explorer.set(k=0.5)
     assert explorer.figure.axes[0].get_ylim()[1] < 100
-
-
-def test_longer_labels_find_room(clock):
-    drawing = Bar(clock)
-    drawing.ax.ticklabel_format(style="plain")
-    explorer = explore(drawing, k=(0.0, 1e7))
-    explorer.set(k=1e7)
-    renderer = drawing.figure.canvas.get_renderer()
-    assert min(label.get_window_extent(renderer).x0 for label in drawing.ax.get_yticklabels()) >= 0
 
 
 def test_an_error_at_a_place_waits_until_the_slider_gets_there(clock):
@@ -275,32 +222,3 @@ def test_a_slow_move_that_fails_does_not_work_on(clock, error):
     assert type(error).__name__ in explorer.message.value
     assert "the last values that worked" in explorer.message.value
     assert "working" not in explorer.message.value
-
-
-@pytest.mark.slow
-def test_what_is_stored_does_not_depend_on_the_way_there():
-    def stored(explorer):
-        data, _ = explorer._repr_mimebundle_()
-        return data["image/png"], data["text/plain"]
-
-    near, far = (explore(lambda x, k=1.0: k * x, k=(0.0, 8.0, 0.5)) for _ in range(2))
-    far.show_at(k=12.0)
-    far.set(k=2.0)
-    near.set(k=2.0)
-    before = limits(far)
-    assert stored(near) == stored(far) and limits(near) != before
-    assert limits(far) == before, "what is live stays as it was"
-
-
-@pytest.mark.slow
-def test_what_torch_imports_first_does_not_count_as_a_slow_function():
-    # The axes would not be fitted "as this takes long", although the function is quick.
-    code = (
-        "import sys\n"
-        "from helpers.explore import explore\n"
-        "loaded = []\n"
-        "explore(lambda x, k=1.0: loaded.append(len(sys.modules)) or k * x, k=(0.0, 2.0))\n"
-        "print(len(sys.modules) - loaded[0])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 100

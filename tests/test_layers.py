@@ -6,8 +6,6 @@ from collections import defaultdict
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-import pytest
-
 from tools.notebooks import lesson_of, notebook_files
 
 ROOT = Path(__file__).parent.parent
@@ -22,8 +20,8 @@ ORDER = {
 }
 
 
-def files(root):
-    return sorted(file for name in ORDER[""] for file in (root / name).rglob("*.py"))
+def files():
+    return sorted(file for name in ORDER[""] for file in (ROOT / name).rglob("*.py"))
 
 
 def imports(file):
@@ -38,22 +36,22 @@ def imports(file):
     return [(line, name) for line, name in found if name.partition(".")[0] in ORDER[""]]
 
 
-def module(name, root):
+def module(name):
     """The path of the module that a dotted name begins with, as a list."""
     parts = name.split(".")
-    while not (root.joinpath(*parts).is_dir() or root.joinpath(*parts).with_suffix(".py").exists()):
+    while not (ROOT.joinpath(*parts).is_dir() or ROOT.joinpath(*parts).with_suffix(".py").exists()):
         parts.pop()
-    return parts if root.joinpath(*parts).with_suffix(".py").exists() else [*parts, "__init__"]
+    return parts if ROOT.joinpath(*parts).with_suffix(".py").exists() else [*parts, "__init__"]
 
 
-def arrows(root):
+def arrows():
     """{folder: {(importing, imported): [place of the import]}}, between what is in that folder."""
     found = defaultdict(lambda: defaultdict(list))
-    for file in files(root):
-        path = file.relative_to(root)
+    for file in files():
+        path = file.relative_to(ROOT)
         own = [*path.with_suffix("").parts]
         for line, name in imports(file):
-            other = module(name, root)
+            other = module(name)
             shared = len(os.path.commonprefix([own, other]))
             pair = own[shared], other[shared]
             found["/".join(own[:shared])][pair].append(f"{path.as_posix()}:{line}: imports {name}")
@@ -73,10 +71,10 @@ def circle(pairs):
     return []
 
 
-def upward_imports(root):
+def upward_imports():
     """Each import that points up or is part of a circle, or between what ORDER does not list."""
     found = []
-    for folder, places in arrows(root).items():
+    for folder, places in arrows().items():
         if folder in ORDER:
             rank = {name: place for place, name in enumerate(ORDER[folder])}
             wrong = [(a, b) for a, b in places if rank.get(a, -1) <= rank.get(b, len(rank))]
@@ -87,43 +85,12 @@ def upward_imports(root):
 
 
 def test_imports_point_down():
-    wrong = upward_imports(ROOT)
+    wrong = upward_imports()
     assert not wrong, "\n".join(wrong)
-
-
-@pytest.mark.parametrize(
-    ("file", "source"),
-    [
-        ("autograd_surprises/facts/graph.py", "import torch\nfrom helpers.curves import f"),
-        ("helpers/curves/axes.py", "\ndef f(): import helpers.explore"),
-        ("helpers/curves/axes.py", "\nfrom helpers.unlisted import f"),
-        ("helpers/curves/axes.py", "\nfrom helpers.curves.figures import f"),
-    ],
-)
-def test_an_import_that_points_up_is_named(tmp_path, file, source):
-    texts = {
-        "autograd_surprises/facts/graph.py": "",
-        "helpers/curves/axes.py": "from autograd_surprises.facts.graph import f",
-        "helpers/curves/figures.py": "from helpers.curves.axes import f",
-        "helpers/explore/__init__.py": "from helpers.curves import f",
-        "helpers/unlisted.py": "",
-    }
-    for name, text in (*texts.items(), (file, source)):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    assert any(place.startswith(f"{file}:2: ") for place in upward_imports(tmp_path))
-    (tmp_path / file).write_text(texts[file])
-    assert upward_imports(tmp_path) == []
-
-
-def test_no_two_modules_share_a_name():
-    """In all packages together, but for what each lesson may have, and the folders of drawings."""
-    names = [(file.parent if file.name == "__init__.py" else file).stem for file in files(ROOT)]
-    assert {name for name in names if names.count(name) > 1} == {"drawings", "exercises"}
 
 
 def test_a_lesson_imports_no_other_lesson():
     """And nothing that all of them share imports one."""
     lessons = {lesson_of(path) for path in notebook_files()}
-    between = arrows(ROOT)["lessons"]
+    between = arrows()["lessons"]
     assert [place for (_, used), place in between.items() if used in lessons] == []

@@ -13,13 +13,9 @@ import torch
 from autograd_surprises.facts.toml_data import tomllib
 from autograd_surprises.show.colours import GREY, RED
 from autograd_surprises.show.findings import badge
-from autograd_surprises.show.table import Table
-from helpers.curves.agreement import measure_together
-from helpers.functions import clamp
 from lessons.asking.checking import Verdict, check, judge
-from lessons.asking.difference_figure import plot_difference
 from lessons.asking.expectations import expect_error, expect_warning
-from lessons.asking.prediction import STORED, Prediction, predict
+from lessons.asking.prediction import STORED, Prediction
 from tools.notebooks import ROOT, notebook_files
 
 
@@ -42,12 +38,6 @@ def test_expect_error_fails_on_another_kind(error):
     another = pytest.raises(AssertionError, match="expected ValueError, but got")
     with another, expect_error(ValueError, match="bad"):
         raise error
-
-
-def test_expect_error_fails_on_another_message():
-    another = pytest.raises(AssertionError, match="expected a message with 'bad', but got")
-    with another, expect_error(ValueError, match="bad"):
-        raise ValueError("good")
 
 
 def test_expect_warning_prints_it_and_cuts_the_path_of_the_build(capsys):
@@ -104,12 +94,6 @@ def test_a_question_without_its_answer_is_refused(answer):
         Prediction("?", OPTIONS, answer=answer)
 
 
-@pytest.mark.parametrize("name", ["round_and_clamp.gone", "gone.round", "round"])
-def test_a_question_that_no_lesson_has_is_refused(name):
-    with pytest.raises(ValueError, match=f"there is no question '{name}', only (round, |none)"):
-        predict(name, answer=2.3)
-
-
 def test_each_question_is_asked_by_one_cell():
     known = {
         f"{file.parent.name}.{name}"
@@ -125,12 +109,6 @@ def test_a_question_reads_well_without_widgets():
     data = Prediction("What?", {"a": "x", "b": "y"}, answer="a")._repr_mimebundle_()
     assert data["text/plain"] == "What?\n  ( ) a\n  ( ) b\nRun this cell to answer."
     assert "application/vnd.jupyter.widget-view+json" in data
-
-
-def test_a_long_question_is_not_broken_inside_a_word():
-    question = "Does it reach the bottom and rest there? " * 5
-    *lines, _, _, _ = repr(Prediction(question, {"a": "x", "b": "y"}, answer="a")).splitlines()
-    assert " ".join(lines) == question.strip() and max(map(len, lines)) <= 98
 
 
 def test_a_question_is_stored_for_a_page_without_a_kernel():
@@ -238,15 +216,6 @@ def test_a_wrong_curve_is_drawn_against_the_expected_one(monkeypatch, capsys):
     assert capsys.readouterr().out.count("called") <= 2, "drawing it prints again"
 
 
-def test_where_a_single_point_differs_both_dots_are_closed():
-    """An open dot would say that the gradient there is another one."""
-    sides = [{"min": 0.0, "max": 1.0, "bound_gradient": g} for g in (0.0, 1.0)]
-    _, ax = plot_difference(*measure_together([(clamp, side) for side in sides], (-1, 2))).axes
-    dots = [line for line in ax.lines if line.get_marker() == "o" and len(line.get_xdata())]
-    assert [line.get_ydata().tolist() for line in dots] == [[0, 0], [1, 1]]
-    assert all(line.get_markerfacecolor() == line.get_color() for line in dots)
-
-
 def test_in_a_terminal_the_picture_is_its_summary(capsys):
     check("override_backward.1", torch.relu)
     verdict, picture = capsys.readouterr().out.splitlines()
@@ -285,23 +254,6 @@ def test_a_curve_that_is_right_is_not_drawn(answer, sign):
     assert verdict.sign == sign and verdict.picture is None
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "slope, sign, said",
-    [
-        (torch.zeros_like, "✗", "Your ball from 1.5 stays at 1.5."),
-        (lambda u: (1 - u.abs()).clamp(min=0), "✗", "from 4.5 reaches the bottom in 6 steps"),
-        (lambda u: ((u >= 0) & (u < 1)).to(u.dtype), "✓", "from 4.5 reaches the bottom in 5 steps"),
-    ],
-)
-def test_your_own_ball_rolls_down_the_stairs(slope, sign, said):
-    verdict = judge("surrogate_gradients.2", slope)
-    assert verdict.sign == sign and said in verdict.picture.summary
-    path = verdict.picture.axes[1].lines[0].get_ydata()
-    assert f"from {path[0]:g} " in verdict.picture.summary
-    assert ("stays" in said) == (path == path[0]).all()
-
-
 @pytest.mark.parametrize(
     "answer, text, colour",
     [
@@ -336,9 +288,3 @@ def test_a_warning_that_torch_gives_once_comes_whenever_it_is_expected(capsys):
             x.grad = None  # breaks the cycle that the warning is about
     assert len(capsys.readouterr().out.splitlines()) == 2
     assert not torch.is_warn_always_enabled()
-
-
-def test_a_table_in_markdown_and_in_a_terminal():
-    table = Table.of({"a": {"n": 1, "ok": True}, "bb": {"n": 22, "ok": False}}, corner="name")
-    assert repr(table) == "name  n   ok\na     1   yes\nbb    22  no"
-    assert table._repr_markdown_().splitlines()[2] == "| a | 1 | yes |"

@@ -10,7 +10,6 @@ from urllib.parse import unquote
 
 import mistune
 import nbformat
-import pytest
 
 from tools.notebooks import ROOT, notebook_files
 
@@ -92,7 +91,7 @@ def anchor_complaint(anchor, file):
     return None
 
 
-def broken_links(path, root=ROOT):
+def broken_links(path):
     complaints = []
     for link in links(path):
         target, _, anchor = link.partition("#")
@@ -101,7 +100,7 @@ def broken_links(path, root=ROOT):
         if scheme:
             usual = scheme[1] in ("https", "mailto", "data", "attachment")
             complaint = None if usual else "write https://, or put the address in backticks"
-        elif not file.is_relative_to(root) or target.startswith("/"):
+        elif not file.is_relative_to(ROOT) or target.startswith("/"):
             complaint = "leads out of the project"
         elif not file.exists():
             complaint = "there is no such file"
@@ -112,7 +111,7 @@ def broken_links(path, root=ROOT):
     return complaints
 
 
-def unknown_names(path, root=ROOT):
+def unknown_names(path):
     """Names of ours in backticks that nothing has. `notebooks/NN_title.ipynb` means any."""
     complaints = []
     for token in tokens(path):
@@ -128,7 +127,7 @@ def unknown_names(path, root=ROOT):
             except (ImportError, AttributeError) as error:
                 complaints.append(f"{path.name}: `{name}`: {error}")
         for file in re.findall(rf"(?<![\w./-])(?:{FOLDERS})/[\w./*-]*", code):
-            if "NN" not in file and not any(root.glob(file.rstrip("./"))):
+            if "NN" not in file and not any(ROOT.glob(file.rstrip("./"))):
                 complaints.append(f"{path.name}: `{file}`: there is no such file")
     return complaints
 
@@ -142,59 +141,3 @@ def test_links_lead_somewhere():
 
 def test_names_in_backticks_exist():
     assert [said for path in FILES for said in unknown_names(path)] == []
-
-
-FAULTS = {
-    "no such file": "[a](notebooks/02_b.ipynb)",
-    "no such image in HTML": '<img src="docs/a.png">',
-    "outside": "[a](../)",
-    "http": "[a](http://pytorch.org)",
-    "no such heading": "[a](notebooks/01_a.ipynb#zero?)",
-    "two such headings": "[a](notebooks/01_a.ipynb#Twice)",
-    "heading that JupyterLab cannot find": "[a](notebooks/01_a.ipynb#∂)",
-    "no such function": "`helpers.curves.gradient_curves`",
-    "no such import": "```python\nfrom autograd_surprises import trace, explane\n```",
-    "no such script": "`python tools/gone.py`",
-}
-
-
-@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-def test_fault_in_a_file_is_seen(tmp_path, fault):
-    (tmp_path / "notebooks").mkdir()
-    notebook = tmp_path / "notebooks" / "01_a.ipynb"
-    good = "# Zero?\n\n[up](../README.md#say-hello)\n\n## Why is `x.grad` *None*?\n\n"
-    headings = f"{good}## Twice\n\n## Twice\n\n## ∂"
-    cells = [nbformat.v4.new_markdown_cell(headings)]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), notebook)
-    readme = tmp_path / "README.md"
-    readme.write_text(
-        "# Say, hello\n\n[a](notebooks/01_a.ipynb#Why-is-x.grad-None?) [b](#say-hello)\n\n"
-        "`helpers.curves.gradient_curve(fn)`, `notebooks/*.ipynb`, `notebooks/NN_title.ipynb`\n\n"
-        "```\n[not a link](nowhere)\n```\n"
-    )
-    assert broken_links(notebook, tmp_path) == []
-    for text, count in (("", 0), (fault, 1)):
-        readme.write_text(f"{readme.read_text()}\n\n{text}\n")
-        said = broken_links(readme, tmp_path) + unknown_names(readme, tmp_path)
-        assert len(said) == count, said
-
-
-NOTEBOOKS = notebook_files()
-
-
-def test_a_lesson_says_where_the_clinic_helps():
-    """Below a heading of its own, not only as the next notebook."""
-    for path in NOTEBOOKS[1:8]:
-        *cells, _ = nbformat.read(path, as_version=4).cells
-        texts = [cell.source for cell in cells if cell.cell_type == "markdown"]
-        assert re.search(r"\]\((08_none|09_zero|10_nan|11_errors|12_the_doctor)", "".join(texts)), (
-            path.stem
-        )
-
-
-def test_what_moves_in_the_readme_is_small():
-    moving = list((ROOT / "docs").glob("explorer-*.webp"))
-    assert len(moving) == 2
-    for file in moving:
-        assert file.name in (ROOT / "README.md").read_text(encoding="utf-8")
-        assert file.stat().st_size < 1_000_000

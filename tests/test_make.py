@@ -1,4 +1,4 @@
-"""The Makefile, with stand-ins for Python: quick, without installing anything."""
+"""The Makefile and its environments, with stand-ins for Python: nothing is installed."""
 
 import os
 import re
@@ -69,14 +69,6 @@ def test_an_unsuitable_python3_is_passed_over(checkout):
     assert (checkout.folder / ".venv/bin/python").read_text() == used.read_text()
 
 
-def test_a_named_python_is_used(checkout):
-    checkout.python()
-    used = checkout.python("my pythons/python", version="3.12")
-    done, _ = checkout.make("lab", f"PYTHON={used}")
-    assert done.returncode == 0, done.stderr
-    assert (checkout.folder / ".venv/bin/python").read_text() == used.read_text()
-
-
 def test_the_first_lab_installs_and_the_second_does_not(checkout):
     checkout.python()
     assert checkout.make("lab")[1] == [*BUILD, LAB]
@@ -97,54 +89,20 @@ def test_what_jupyterlab_is_told(checkout, user, arguments, options):
     assert checkout.make("lab", *arguments)[1][-1] == LAB + options
 
 
-@pytest.mark.parametrize("newer", ["pyproject.toml", "constraints.txt"])
-def test_an_outdated_environment_is_updated(checkout, newer):
+def test_an_outdated_environment_is_updated(checkout):
     checkout.python()
     checkout.make("lab")
-    os.utime(checkout.folder / newer, (checkout.ready.stat().st_mtime + 1,) * 2)
+    os.utime(checkout.folder / "constraints.txt", (checkout.ready.stat().st_mtime + 1,) * 2)
     assert checkout.make("lab")[1] == [*BUILD, LAB]
 
 
-def test_without_uv_it_is_brought_into_the_environment_once(checkout, tmp_path):
+def test_pip_installs_where_uv_fails(checkout):
     checkout.python()
-    brought = (checkout.bin / "uv").rename(tmp_path / "uv")
-    asked = checkout.make("lint", BROUGHT=str(brought))[1]
-    assert asked[1].startswith(f"{BY_PIP} -q uv==")
-    assert [asked[0], *asked[2:4]] == [*BUILD, group("test")]
-
-
-@pytest.mark.parametrize("fails", ["--python", "uv=="])
-def test_pip_installs_where_uv_fails_or_cannot_be_brought(checkout, fails):
-    checkout.python()
-    if fails == "uv==":
-        (checkout.bin / "uv").unlink()
-    done, asked = checkout.make("lint", FAIL=fails)
-    assert done.returncode == 0, done.stderr
-    assert [each for each in asked if each.startswith(BY_PIP) and "uv==" not in each] == [
+    asked = checkout.make("lint", FAIL="--python")[1]
+    assert [each for each in asked if each.startswith(BY_PIP)] == [
         f"{BY_PIP} -c constraints.txt -e .[lab]",
         f"{BY_PIP} pip>=25.1",
         f"{BY_PIP} -c constraints.txt -e . --group test",
-    ]
-
-
-def test_uv_looks_where_pip_is_told_to_look(checkout):
-    checkout.python()
-    configured = r"""
-:env:.find-links='/wheels'
-global.cert='/a cert.pem'
-global.extra-index-url='https://one.example/simple\nhttps://two.example/simple'
-global.find-links='/overridden'
-global.index-url='https://main.example/simple'
-install.no-index='true'
-"""
-    (line,) = checkout.make("lab", CONFIGURED=configured)[1][1:-1]
-    assert line.endswith("-c constraints.txt -e .[lab] with /a cert.pem")
-    assert sorted(re.findall(r" (--(?!python)\S+(?: [^ -]\S+)?)", line)) == [
-        "--default-index https://main.example/simple",
-        "--find-links /wheels",
-        "--index https://one.example/simple",
-        "--index https://two.example/simple",
-        "--no-index",
     ]
 
 
@@ -156,11 +114,97 @@ def test_a_folder_that_jupyter_cannot_write_to_gives_one_clear_line(checkout):
     assert "/proc/x/jupyter" in line and "JUPYTER_DATA_DIR=" in line
 
 
-def test_groups_are_installed_once(checkout):
+def contents(folder):
+    return sorted((path, path.is_file() and path.read_text()) for path in folder.rglob("*"))
+
+
+@pytest.mark.parametrize("trouble", ["BROKEN", "moved"])
+def test_our_environment_is_emptied_if_its_python_does_not_run_or_it_was_moved(checkout, trouble):
     checkout.python()
-    names = ["explorer", "doctor", "functions", "operators", "cards"]
-    benchmarks = [f"benchmarks/{name}.py" for name in names]
-    benchmarks.insert(1, "tests/browser/slider_in_a_page.py")
-    assert checkout.make("bench")[1] == [*BUILD, group("test"), group("peers"), *benchmarks]
-    assert checkout.make("bench")[1] == benchmarks
-    assert checkout.make("lint")[1] == ["-m ruff check", "-m ruff format --check"]
+    checkout.make("lab")
+    (checkout.venv / "large").write_text("")
+    if trouble == "moved":
+        (checkout.venv / "ours").write_text("/another/place/.venv\n")
+    settings = {"MOVED": "1", "BROKEN": "1" if trouble == "BROKEN" else ""}
+    assert checkout.make("lab", **settings)[1] == [*BUILD, LAB]
+    assert not (checkout.venv / "large").exists()
+    assert checkout.make("lab")[1] == [LAB]
+
+
+@pytest.mark.parametrize("whose", ["his own", "a worktree's", "a link to nothing"])
+def test_an_environment_that_make_did_not_make_is_left_alone(checkout, tmp_path, whose):
+    checkout.python()
+    folder = checkout.venv if whose == "his own" else tmp_path / "elsewhere"
+    if whose == "a worktree's":  # the other checkout's environment, ready
+        checkout.make("lab")
+        checkout.venv.rename(folder)
+        (folder / "ours").write_text("/the/other/checkout/.venv\n")
+    elif whose == "his own":
+        (folder / "bin").mkdir(parents=True)
+        checkout.python("python").rename(folder / "bin/python")
+    if whose != "his own":
+        checkout.venv.symlink_to(folder)
+    before = contents(folder)
+    done, asked = checkout.make("lab", MOVED="1")
+    assert (done.returncode, asked) == (2, [])
+    assert ".venv is a link, or was not made by `make`" in done.stderr
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("what", ["venv", "-e ."])
+def test_a_failed_installation_does_not_look_ready_and_goes_on(checkout, what):
+    checkout.python()
+    done, asked = checkout.make("lab", FAIL=what)
+    assert done.returncode != 0 and what in asked[-1] and not checkout.ready.exists()
+    # The package is not there yet; where `venv` failed, no Python is there, either.
+    assert checkout.make("lab", MOVED="1")[1] == [*BUILD, LAB]
+    assert checkout.make("lab")[1] == [LAB]
+
+
+@pytest.mark.parametrize(
+    ("target", "tests"),
+    [
+        ("test", "-m pytest -n 3 -m not slow --durations=10"),
+        ("test-all", "-m pytest -n 3 --durations=10"),
+    ],
+)
+def test_what_make_test_and_test_all_run_and_that_they_stop_at_a_failure(checkout, target, tests):
+    checkout.python()
+    commands = ["-m ruff check", "-m ruff format --check", tests]
+    done, asked = checkout.make(target)
+    assert (done.returncode, asked) == (0, [*BUILD, group("test"), *commands])
+    for i, command in enumerate(commands):
+        done, asked = checkout.make(target, FAIL=command)
+        assert done.returncode != 0 and asked == commands[: i + 1]
+
+
+@pytest.mark.parametrize(("torch", "pin"), [("2.15.0", {"torch==2.15.0"}), ("newest", set())])
+def test_another_torch_has_its_own_environment(checkout, torch, pin):
+    checkout.python()
+    checkout.make("lab")
+    asked = checkout.make("lint", f"TORCH={torch}", "TORCH_INDEX=https://example.org/cpu")[1]
+    assert asked[0] == f"-m venv .venv-torch-{torch}"
+    index = "--index https://example.org/cpu"
+    assert f"{index} -c .venv-torch-{torch}/constraints.txt -e ." in asked[1]
+    theirs = {*(checkout.folder / f".venv-torch-{torch}/constraints.txt").read_text().split("\n")}
+    ours = {*(ROOT / "constraints.txt").read_text().split("\n")}
+    assert theirs - ours == pin
+    assert {line.partition("==")[0] for line in ours - theirs} == {"torch", "sympy"}
+    assert checkout.make("lint")[1][:2] == [group("test"), "-m ruff check"]
+
+
+def test_clean_leaves_the_source_and_what_is_not_ours(checkout, tmp_path):
+    checkout.python()
+    before = sorted(checkout.folder.rglob("*"))
+    checkout.make("lint", "TORCH=2.15.0")
+    checkout.make("lab", "VENV=.venv-colab", FAIL="-e .")  # interrupted
+    for folder in ("build", "site", "tests/__pycache__", ".pytest_cache", "a.egg-info"):
+        (checkout.folder / folder).mkdir(parents=True)
+    kept = checkout.folder / ".venv-real", tmp_path / "elsewhere"
+    for folder in kept:
+        folder.mkdir()
+    checkout.venv.symlink_to(kept[1])
+    done, _ = checkout.make("clean")
+    assert done.returncode == 0, done.stderr
+    assert sorted(checkout.folder.rglob("*")) == sorted([*before, kept[0]])
+    assert kept[1].exists() and ".venv-real was not made by make, and stays" in done.stdout

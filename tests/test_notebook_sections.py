@@ -11,7 +11,7 @@ import types
 
 import nbformat
 import pytest
-from sample_notebooks import WITHOUT_FAULT, write
+from sample_notebooks import write
 
 from tools.notebooks import notebook_files, sections, setup_cell
 
@@ -72,10 +72,6 @@ def borrowers(path):
 @pytest.mark.parametrize("path", notebook_files(), ids=lambda path: path.stem)
 def test_sections_need_only_the_setup_cell(path):
     assert borrowers(path) == []
-
-
-def test_good_sections_pass(tmp_path):
-    assert borrowers(write(tmp_path, WITHOUT_FAULT)) == []
 
 
 @pytest.mark.parametrize(

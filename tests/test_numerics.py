@@ -80,13 +80,6 @@ def test_what_is_elementwise_is_seen(function):
     assert is_elementwise(function, X[:2]) and is_elementwise(function, X[:1])
 
 
-def test_one_row_and_one_vector_need_the_same():
-    def rows(x):
-        return x / x.norm(dim=-1, keepdim=True) if x.dim() == 2 else x
-
-    assert is_elementwise(rows, X) and not is_elementwise(rows, X.view(2, -1))
-
-
 def test_infinity_does_not_hide_a_sum():
     assert not is_elementwise(
         lambda x: x - x.sum(), torch.cat([X[:20], double(math.inf, math.nan), X[20:]])

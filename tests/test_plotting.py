@@ -1,22 +1,22 @@
 """What figures draw, by the data of their artists, and their text alternatives."""
 
 import io
-import json
+import re
 
 import pytest
 import torch
 from PIL import Image
-from read_strokes import read_strokes
 
 from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
-from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.picture import Picture
+from helpers import functions
 from helpers.curves.figures import CurveArtists, plot_gallery, plot_gradient_curve
 from helpers.curves.numbers import gradient_curve
 from helpers.explore import explore
 from helpers.explore.drawings.curve import CurveDrawing
 from helpers.functions import clamp, clamp_ste, round_ste
 from lessons.gradients_of_gradients.drawings import DescentDrawing
+from lessons.surrogate_gradients.operator_gallery import operators
 
 
 @pytest.fixture
@@ -169,58 +169,8 @@ def test_value_stands_left_and_gradient_and_slope_right():
         torch.testing.assert_close(shown, y(x))
 
 
-def strokes_in(figure):
-    """The styles of all that a page draws of a figure, and the texts in it."""
-    picture = LivePicture(figure)
-    picture.refresh()
-    return [json.loads(style) for style, _ in read_strokes(picture)[0]], picture.words
-
-
-@pytest.mark.parametrize(
-    "plot", [plot_gradient_curve, lambda fn: plot_gallery({"floor": fn})], ids=["curve", "gallery"]
-)
-def test_a_page_draws_each_line_and_each_dot_in_its_colour(plot):
-    styles, _ = strokes_in(plot(with_gradient(torch.floor)))
-    lines = {each["name"].rpartition(": ")[2]: each["line"] for each in styles if each["name"]}
-    wanted = {"value": VALUE_COLOUR, "gradient": GRADIENT_COLOUR, "slope": SLOPE_COLOUR}
-    assert lines == {name: f"{colour.lower()}ff" for name, colour in wanted.items()}
-    dots = [each["fill"] for each in styles if each["kind"] == "marks" and "fill" in each]
-    assert {"#ffffffff", lines["gradient"]} <= set(dots), "hollow ones and full ones"
-
-
 def shifted(weight, by=0.0):
     return round_ste(weight - by)
-
-
-@pytest.mark.slow
-def test_the_words_in_a_figure_are_its_own():
-    first = {"shifted, by=0.5", "value", "weight", "gradient ≠ slope", "true slope"}
-    second = {"relu", "value", "x", "gradient agrees", "slope · grad_output", "they differ"}
-    for _ in range(2):
-        assert first <= {*strokes_in(plot_gradient_curve(shifted, by=0.5))[1]}
-        figure = plot_gradient_curve(torch.relu, grad_output=2, title="relu")
-        said = {*strokes_in(figure)[1]}
-        assert second <= said and not (first - {"value"}) & said
-    _, words = strokes_in(plot_gallery({"up": torch.sin, "down": torch.cos}, title="Both"))
-    assert words.index("up") < words.index("down") and "Both" in words
-
-
-@pytest.mark.slow
-def test_a_moved_picture_has_the_strokes_words_and_pixels_of_a_new_one():
-    def drawn(*shown):
-        drawing = CurveDrawing(shifted, (-3, 3))
-        drawing.show(by=0.25)
-        drawing.fit(drawing.ranges)
-        picture = LivePicture(drawing.figure, drawing.moving)
-        for values in shown:
-            title = drawing.show(**values)
-            drawing.figure.suptitle(title)
-            picture.refresh()
-            stored = picture.store()
-        return read_strokes(picture), picture.words, stored
-
-    first, last = {"by": 0.25, "grad_output": 1.0}, {"by": 0.5, "grad_output": 2.0}
-    assert drawn(first, last) == drawn(last, last) != drawn(first, first)
 
 
 def test_the_dashed_line_is_called_what_it_is():
@@ -236,22 +186,6 @@ def test_the_dashed_line_is_called_what_it_is():
             names = [text.get_text() for text in figure.legends[0].get_texts()]
             assert names[-2:] == expected
         assert ("slope" in drawing.figure.axes[1].get_title()) == (grad_output == 1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("count, grad_output", [(1, 1), (1, 2), (5, 2)])
-def test_nothing_in_a_gallery_is_cut_off(count, grad_output):
-    figure = plot_gallery(
-        {f"curve {i}": torch.sin for i in range(count)},
-        title="A title of words",
-        grad_output=grad_output,
-    )
-    figure.canvas.draw()
-    renderer = figure.canvas.get_renderer()
-    (title,) = (text for text in figure.texts if text.get_text() == figure.get_suptitle())
-    for thing in (figure.legends[0], title):
-        box = thing.get_window_extent(renderer)
-        assert box.x0 >= 0 and box.x1 <= figure.bbox.x1
 
 
 DOLLARS = r"$\costs$ 5"  # matplotlib takes it for a formula, and refuses it
@@ -280,14 +214,11 @@ def test_words_of_the_user_are_no_formula(show):
     assert DOLLARS in data["text/plain"]
 
 
-def test_a_figure_that_has_changed_is_laid_out_again():
-    figure = Picture(4, 3)
-    ax = figure.subplots()
-    ax.plot([0, 1], [0, 1])
-    figure._repr_mimebundle_()
-    top = ax.bbox.y1
-    figure._repr_mimebundle_()
-    assert ax.bbox.y1 == top
-    title = figure.suptitle("a title\nof two lines")
-    figure._repr_mimebundle_()
-    assert ax.bbox.y1 < title.get_window_extent().y0
+def test_the_gallery_shows_every_operator():
+    names = {label.partition("(")[0] for label in operators()}
+    words = {re.sub("(?<=[a-z])(?=[A-Z])", "_", name.replace("LSQ", "Lsq_q")) for name in names}
+    public = {name for name in functions.__all__ if name[0].islower()}
+    others = {"apply_anywhere", "argmax_ste", "reverse_gradient", "value_with_gradient_of"}
+    assert public - {word.lower() for word in words} == others
+    steps = [label for label in operators() if label.startswith("Step(")]
+    assert len(steps) == len(functions.SURROGATES)

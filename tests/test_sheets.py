@@ -13,8 +13,6 @@ from tools.notebooks import OUTPUTS_HIDDEN, is_folded, is_solution, notebook_fil
 from tools.reading import task_of
 from tools.sheets import write_sheets
 
-LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
-
 
 @pytest.fixture(scope="module")
 def handed_out(tmp_path_factory):
@@ -63,20 +61,6 @@ def test_a_sheet_does_not_offer_a_solution(handed_out):
         assert not re.search(r"# Solution|folded solution|solution is folded", text), name
         for beside in ("read what `check` says.", "<span", "</span>"):
             assert text.count(beside) == before.count(beside), (name, beside)
-
-
-def test_links_between_sheets_arrive(handed_out):
-    """To a file; its headings are those of our notebooks, whose links are tested."""
-    pairs, folder = handed_out
-    targets = [
-        target
-        for _, written in pairs.values()
-        for cell in written.cells
-        if cell.cell_type == "markdown"
-        for target in LINK.findall(cell.source)
-    ]
-    assert len(targets) > 50
-    assert [each for each in targets if not (folder / "notebooks" / each).is_file()] == []
 
 
 def test_each_answer_has_its_point_in_the_next_cell(handed_out):

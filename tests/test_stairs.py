@@ -74,15 +74,3 @@ def test_a_smooth_function_is_its_own_surrogate(offset):
 def test_an_upstream_gradient_does_not_steepen_the_surrogate():
     curve = gradient_curve(torch.tanh, grad_output=3.0)
     torch.testing.assert_close(surrogate_values(curve), curve.y, rtol=0, atol=1e-3)
-
-
-@pytest.mark.parametrize("rate", [0.05, 0.2, 0.5])
-def test_a_smaller_learning_rate_cures_what_is_too_wide_and_not_what_is_much_too_wide(rate):
-    ends = {
-        width: Outcome.of(
-            gradient_descent(lambda x, w=width: rate * height(x, "triangle", w), 4.5, steps=400)
-        )
-        for width in (2.0, 6.0)
-    }
-    assert ends[2.0].kind == ("bottom" if rate < 0.5 else "oscillates")
-    assert ends[6.0].kind == "elsewhere"

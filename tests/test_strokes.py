@@ -8,9 +8,6 @@ from read_strokes import read_strokes
 from autograd_surprises.show import live_picture
 from autograd_surprises.show.live_picture import LivePicture
 from autograd_surprises.show.picture import Picture
-from helpers.explore import freeze
-from helpers.explore.drawings.drawing import Drawing
-from helpers.explore.explorer import explore
 
 
 @pytest.fixture
@@ -22,34 +19,6 @@ def shown(ax, *moving):
     picture = LivePicture(ax.figure, moving)
     picture.refresh()
     return picture
-
-
-class Coloured(Drawing):
-    """A line that takes another colour at each step."""
-
-    name = "coloured"
-
-    def __init__(self):
-        self.figure = Picture(4, 3)
-        (self.line,) = self.moving = self.figure.subplots().plot([0, 1], [0, 1])
-
-    def show(self, step=0):
-        self.line.set_color((step / 100, 0.5, 0.5))
-        return "a line"
-
-
-def test_styles_that_no_stroke_needs_any_more_are_forgotten(monkeypatch):
-    monkeypatch.setattr(live_picture, "ROOM", 10)
-    explorer = explore(Coloured(), step=(0, 60))
-    few = len(explorer.picture.styles)
-    for step in range(60):
-        explorer.set(step=step)
-        assert len(explorer.picture.styles) <= few + 11
-        ((style, _),) = read_strokes(explorer.picture)[1]
-        assert f'"line": "#{round(step / 100 * 255):02x}' in style
-    fresh = explore(Coloured(), step=(0, 60))
-    fresh.set(step=59)
-    assert read_strokes(explorer.picture) == read_strokes(fresh.picture)
 
 
 def test_a_new_table_is_sent_with_the_strokes_that_use_it(ax, monkeypatch):
@@ -64,14 +33,6 @@ def test_a_new_table_is_sent_with_the_strokes_that_use_it(ax, monkeypatch):
         sent.clear()
         picture.refresh()
         assert {"frame", "styles"} <= set(sent)
-
-
-def test_a_frozen_picture_keeps_every_style(monkeypatch):
-    monkeypatch.setattr(live_picture, "ROOM", 10)
-    explorer = explore(Coloured(), step=(0, 60))
-    frozen = freeze(explorer)
-    colours = {style.get("line") for style in frozen["styles"]}
-    assert {f"#{round(step / 100 * 255):02x}8080ff" for step in range(61)} <= colours
 
 
 @pytest.mark.parametrize(
@@ -175,15 +136,3 @@ def test_a_path_that_an_artist_is_clipped_to_is_part_of_its_style(ax):
         line.set_clip_path(Circle((0.5, 0.5), radius, transform=ax.transData))
     outlines = {style["outline"] for style in shown(ax).styles if "outline" in style}
     assert len(outlines) == 2
-
-
-def letters(*looks):
-    """The letters of the words "slope $x^2$" in each of these looks, as a page gets them."""
-    ax = Picture(4, 3).subplots()
-    words = [ax.text(0.1, 0.2 * n, "slope $x^2$", **look) for n, look in enumerate(looks)]
-    return [body[1] for _, body in read_strokes(shown(ax, *words))[1]]
-
-
-@pytest.mark.parametrize("look", [{"fontsize": 30}, {"weight": "bold"}, {"family": "monospace"}])
-def test_words_in_another_look_have_letters_of_their_own(look):
-    assert letters({}, look)[1:] == letters(look)

@@ -2,7 +2,6 @@
 
 import pytest
 
-from autograd_surprises.messages.entries import Section
 from autograd_surprises.messages.queries import NOTHING_FOUND, Answer, find
 from lessons.start_here.index_text import answers, plain_index, whole_index
 from lessons.start_here.symptom_search import SymptomSearch
@@ -44,18 +43,6 @@ def test_without_words_everything_is_listed(search):
     assert search.answers == NOTHING_FOUND
     search.question.value = " \n"
     assert search.answers == everything and "found" not in search.message.value
-
-
-def test_a_section_is_shown_with_its_link_and_words(search):
-    search.question.value = "REINFORCE"
-    section = next(each for each in find("REINFORCE").found if isinstance(each, Section))
-    assert f"]({section.address}): " in search.answers and "REINFORCE" in search.answers
-
-
-def test_a_guess_says_so(search):
-    search.question.value = "how do I bake bread"
-    assert search.answers.startswith("Nothing here about bake")
-    assert "found" not in search.message.value
 
 
 def test_what_is_stored_is_the_whole_index(search):

@@ -1,24 +1,17 @@
 """`make notebooks` stores notebooks in one form, and only those that ran to their end."""
 
-import copy
 import os
 import subprocess
 import sys
 
 import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from tools.notebooks import (
     METADATA,
     ROOT,
-    SECONDS_PER_CELL,
-    VARIES,
-    WIDGET_VIEW,
-    headings,
     normalise,
-    sections,
-    stored_text,
 )
 
 WIDGETS = "import ipywidgets\nimport matplotlib.pyplot as plt"
@@ -70,25 +63,6 @@ def test_a_second_run_changes_nothing_and_a_failing_notebook_is_left_alone(tmp_p
     assert all(cell.metadata == {} for cell in notebook.cells)
 
 
-def stream(text, name="stdout"):
-    return new_output("stream", name=name, text=text)
-
-
-def test_outputs_are_tidied():
-    view = {WIDGET_VIEW: {"model_id": "1"}}
-    outputs = [
-        stream("a"),
-        new_output("display_data", view),  # nothing is left of it, so "a" and "b" meet
-        stream("b"),
-        stream("!", name="stderr"),
-        stream("c"),
-        new_output("execute_result", {**view, "text/plain": "Box()"}),
-    ]
-    (cell,) = normalise(new_notebook(cells=[new_code_cell("f()", outputs=outputs)])).cells
-    assert [output.get("text") for output in cell.outputs] == ["ab", "!", "c", None]
-    assert cell.outputs[-1].data == {"text/plain": "Box()"}
-
-
 def test_metadata_keeps_tags_and_folding():
     cell = new_code_cell("f()")
     cell.metadata = nbformat.from_dict(
@@ -108,62 +82,3 @@ def test_metadata_keeps_tags_and_folding():
     }
     shown = new_code_cell("f()", metadata={"jupyter": {"outputs_hidden": False}})
     assert normalise(new_notebook(cells=[shown])).cells[0].metadata == {}
-
-
-def test_a_folded_output_is_covered_once():
-    about = {"jupyter": {"outputs_hidden": True}, VARIES: "it is random"}
-    cell = new_code_cell("f()", outputs=[stream("6")], metadata=about)
-    normalise(new_notebook(cells=[cell]))
-    normalise(new_notebook(cells=[cell]))
-    cover, output = cell.outputs
-    assert cover.data == {} and output.text == "6"
-    cell.metadata.pop("jupyter")
-    normalise(new_notebook(cells=[cell]))
-    assert cell.outputs == [output]
-
-
-def test_ids_come_from_headings_and_stay():
-    cells = [
-        new_markdown_cell("# Why?", id="b6a1c0ff"),
-        new_code_cell("%pip install it", id="install"),
-        new_code_cell("import torch", id="3b241101-e2bb-4255-8caf-4136c566a962"),
-        new_markdown_cell("## What is `x.grad`, exactly and really?", id="Not_Readable"),
-        new_code_cell("1", id="my-name"),
-        new_code_cell("2", id="copied"),
-        new_code_cell("3", id="what-is-x-grad-exactly-2"),
-        new_code_cell("4", id="0f3a9c1e"),
-    ]
-    notebook = new_notebook(cells=cells)
-    notebook.cells[5]["id"] = "my-name"  # as some editors do when a cell is copied
-    normalise(notebook)
-    ids = [cell.id for cell in notebook.cells]
-    grad = "what-is-x-grad-exactly"
-    names = [f"{grad}-1", "my-name", f"{grad}-3", f"{grad}-2", f"{grad}-4"]
-    assert ids == ["why-1", "install", "setup", *names]
-    again = normalise(copy.deepcopy(notebook))
-    assert stored_text(again) == stored_text(notebook)
-
-
-def test_the_cells_of_an_exercise_are_named_by_its_number():
-    solution, check = {"tags": ["solution"]}, 'x = 1\ncheck("zero.3", x)'
-    cells = [
-        new_markdown_cell("## Your turn\n**Exercise 3 · An x** · about 2 minutes"),
-        new_code_cell(check),
-        new_code_cell(check, metadata=solution),
-    ]
-    normalise(new_notebook(cells=[new_code_cell("import torch"), *cells]))
-    assert [cell.id for cell in cells] == ["exercise-3", "exercise-3-answer", "exercise-3-solution"]
-
-
-def test_headings_and_sections():
-    code = "```python\n# no heading\n## nor this\n```"
-    assert headings(f"# A\n\n{code}\n\n## B c ##\n#no") == [(1, "A"), (2, "B c")]
-    cells = [new_markdown_cell(text) for text in ("# A", "## B", "### C", "## B", "d")]
-    found = [(heading, len(part)) for heading, part in sections(new_notebook(cells=cells))]
-    assert found == [("", 1), ("B", 2), ("B", 2)]
-
-
-def test_a_cell_has_as_long_for_its_outputs_as_for_its_test():
-    settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    assert f'"--nbval-cell-timeout={SECONDS_PER_CELL}"' in settings
-    assert SECONDS_PER_CELL > 100 * 10, "the longest cell takes 10 s on a quiet machine"

@@ -9,8 +9,6 @@ import torch
 from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from autograd_surprises.messages import pasted as expressions
-from autograd_surprises.messages import words
 from helpers.explore import explore, freeze, freezing
 from lessons.asking.prediction import Prediction
 from tools import lesson_texts
@@ -120,36 +118,7 @@ def test_no_page_tells_a_reader_to_do_what_only_a_kernel_can():
             assert [text for text in texts if needed.search(text)] == [], path.name
 
 
-def test_pictures_are_kept_until_something_they_depend_on_changes(tmp_path, monkeypatch):
-    ran, folders = [], ("helpers", "lessons", "autograd_surprises")
-    changing = [tmp_path / folder / "a.py" for folder in folders]
-    notebooks = [tmp_path / "a.ipynb", tmp_path / "b.ipynb"]
-
-    def run(work):
-        ran.append(work[0].stem)
-        work[1].write_text("{}")
-
-    monkeypatch.setattr(recording, "_in_a_process", run)
-    monkeypatch.setattr(recording, "ROOT", tmp_path)
-    monkeypatch.setattr(recording, "KEPT", tmp_path / "kept")
-    for path in (*notebooks, *changing):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("first")
-    for change, again in (
-        (lambda: None, ["a", "b"]),
-        (lambda: None, []),
-        (lambda: notebooks[0].write_text("second"), ["a"]),
-        *((lambda each=each: each.write_text("second"), ["a", "b"]) for each in changing),
-        (lambda: monkeypatch.setattr("torch.__version__", "1.0"), ["a", "b"]),
-        (lambda: monkeypatch.setattr("matplotlib.__version__", "1.0"), ["a", "b"]),
-    ):
-        change()
-        ran.clear()
-        assert recording.recorded(notebooks) == {path: {} for path in notebooks}
-        assert sorted(ran) == again
-        assert len(list(recording.KEPT.iterdir())) == 2, "what is of no use is kept"
-
-
+@pytest.mark.slow
 def test_pages_have_their_texts_their_neighbours_and_the_anchors_of_their_files(tmp_path, slider):
     """Of two notebooks and a Markdown file alone."""
     a, b, c = files = [tmp_path / name for name in ("00_a.ipynb", "01_b.ipynb", "c.md")]
@@ -197,27 +166,6 @@ def test_a_folder_that_is_no_site_is_not_emptied(tmp_path, monkeypatch):
     with pytest.raises(SystemExit, match="holds something other than a site"):
         website.main(tmp_path)
     assert (tmp_path / "thesis.txt").read_text() == "mine"
-
-
-@pytest.mark.parametrize(("most", "code"), [(4, 0), (3, 1)])
-def test_a_site_that_is_too_large_fails(tmp_path, monkeypatch, most, code):
-    def build(site, frozen):
-        site.mkdir()
-        (site / "index.html").write_text("1234")
-        return 0
-
-    monkeypatch.setattr(website, "recorded", lambda notebooks: {})
-    monkeypatch.setattr(website, "build", build)
-    monkeypatch.setattr(website, "LARGEST", most)
-    assert website.main(tmp_path / "site") == code
-
-
-def test_an_expression_of_the_search_means_the_same_in_javascript():
-    """Others would match other letters in one of them, or are an error there."""
-    replaced = [expression for expression, _ in expressions.AROUND]
-    ours = (words.NAME, words.NEGATION)
-    for expression in (expressions.NAME, expressions.END, expressions.TRACEBACK, *ours, *replaced):
-        assert not re.search(r"\\[swbdSWBDAZ]|\(\?P|\(\?[aiLmsux]|\(\?#|[*+?}]\+", expression)
 
 
 def test_a_build_that_fails_leaves_the_old_site(tmp_path, monkeypatch):

@@ -2,12 +2,10 @@
 
 import pytest
 
-from autograd_surprises.atlas import CLASSES, atlas, describe, select, versions
-from autograd_surprises.atlas.elementwise_operations import WELL_KNOWN
+from autograd_surprises.atlas import CLASSES, atlas, describe, versions
 from autograd_surprises.show.findings import with_code
-from helpers.explore.explorer import explore
 from lessons.gradient_atlas.atlas_browser import ANY, AtlasBrowser
-from lessons.gradient_atlas.drawings import HALF_WIDTHS, CloseUpDrawing, eventful_numbers
+from lessons.gradient_atlas.drawings import CloseUpDrawing, eventful_numbers
 
 
 @pytest.fixture(scope="module")
@@ -29,17 +27,6 @@ def test_at_first_it_lists_well_known_functions_and_opens_relu(browser):
     first = ["torch.relu(x)", "torch.clamp(x, -1, 1)", "torch.abs(x)"]
     assert list(browser.operations.options)[:3] == first
     assert browser.explorer.summary.startswith("torch.relu(x), half_width=1: value 0, gradient 0")
-
-
-@pytest.mark.parametrize("version", versions())
-def test_every_version_has_the_well_known_operations_and_lists_them_first(version):
-    found = [each.expression for each in select(atlas(version))]
-    assert tuple(found[: len(WELL_KNOWN)]) == WELL_KNOWN
-    assert sorted(found) == sorted(atlas(version).operations), "one is missing, or there twice"
-    kinks = [each.expression for each in select(atlas(version), of_class="kink")]
-    assert kinks[:4] == [*WELL_KNOWN[:4]]
-    clamps = [each.expression for each in select(atlas(version), "clamp one")]
-    assert clamps[0] == "torch.clamp(x, minus_one, one)", "a search ignores what is well known"
 
 
 def test_typing_finds(browser):
@@ -89,20 +76,6 @@ def test_without_a_derivative_it_says_why(browser):
     assert "image/png" not in browser._repr_mimebundle_()[0]
 
 
-def test_an_error_is_shown_and_goes_away(browser, monkeypatch):
-    def fails(measured):
-        raise RuntimeError("planted: no <picture>")
-
-    with monkeypatch.context() as broken:
-        broken.setattr("lessons.gradient_atlas.atlas_browser.CloseUpDrawing", fails)
-        with pytest.raises(RuntimeError, match="planted"):
-            browser.operations.value = "torch.sqrt(x)"
-        assert 'role="alert"' in browser.message.value
-        assert "RuntimeError: planted: no &lt;picture&gt;" in browser.message.value
-    browser.search.value = "sqrt"
-    assert browser.message.value == ""
-
-
 def test_an_unknown_operation_is_refused(browser):
     with pytest.raises(ValueError, match="atlas of torch 2.13 has no 'torch.hardsilu"):
         browser.choose("torch.hardsilu(x)")
@@ -129,19 +102,6 @@ def test_a_close_up_says_what_was_measured(call):
         assert drawing.curve.x[0].item() == pytest.approx(float(at) - 0.1)
         middle = drawing.curve.x.tolist().index(float(at))
         assert drawing.curve.grad[middle].item() == pytest.approx(probe.gradient, 1e-4, nan_ok=True)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "call",
-    ["torch.fmod(one, x)", "torch.digamma(x)", "F.binary_cross_entropy(x, one, reduction='none')"],
-)
-def test_a_difficult_operation_can_be_opened(call):
-    drawing = CloseUpDrawing(call)
-    e = explore(drawing, at=drawing.places, half_width=HALF_WIDTHS)
-    for half_width in HALF_WIDTHS:
-        e.set(half_width=half_width)
-        assert e.message.value == ""
 
 
 def test_a_close_up_of_what_is_not_there():

@@ -8,12 +8,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograd_surprises.atlas import Measured, Operation, Probe, measure
+from autograd_surprises.atlas import Operation, Probe, measure
 from autograd_surprises.atlas.measuring import gradient_function, value_function
 from autograd_surprises.atlas.measuring_points import points_to_measure
 from autograd_surprises.atlas.point import Point
 from autograd_surprises.atlas.probe import close, probe_at, rounded
-from autograd_surprises.numerics import slope_and_limit
 
 
 def at(fn, x):
@@ -36,12 +35,6 @@ class Lies(torch.autograd.Function):
 def bent(left, right, step=0.0):
     """Two lines that meet at 0.75, or jump there."""
     return lambda x: torch.where(x < 0.75, left * (x - 0.75), right * (x - 0.75) + step)
-
-
-@pytest.mark.parametrize("fn", [torch.sin, torch.exp, torch.atan, torch.tanh])
-@pytest.mark.parametrize("x", [-3.7, 0.0, 0.3, 4.0])
-def test_smooth_functions_are_plain(fn, x):
-    assert at(fn, x).kind == "plain"
 
 
 @pytest.mark.parametrize("left, right", [(-2.0, 0.5), (0.5, -2.0), (1.0, 1.0)])
@@ -76,33 +69,6 @@ def test_a_wrong_gradient_is_not_the_slope(x):
 )
 def test_kinds(fn, x, expected):
     assert at(fn, x).kind == expected
-
-
-@pytest.mark.parametrize(
-    "fn, x, side, slope",
-    [
-        (torch.sqrt, 0.0, 1, inf),
-        (lambda x: -torch.sqrt(-x), 0.0, -1, inf),
-        (torch.log, 0.0, 1, inf),
-        (lambda x: x * torch.log(x), 0.0, 1, -inf),
-        (torch.reciprocal, 0.0, -1, -inf),
-        (lambda x: x.abs().sqrt(), 0.0, -1, -inf),
-        (torch.relu, 0.0, -1, 0.0),
-    ],
-)
-def test_vertical_tangents_and_poles(fn, x, side, slope):
-    assert slope_and_limit(fn, torch.tensor([x], dtype=torch.float64), side)[0] == slope
-
-
-@pytest.mark.parametrize("fn", [torch.sqrt, lambda x: torch.fmod(torch.ones_like(x), x)])
-def test_no_slope_is_made_up(fn):
-    slope, limit = slope_and_limit(fn, torch.zeros(1, dtype=torch.float64), -1)
-    assert isnan(slope) and isnan(limit)
-
-
-@pytest.mark.parametrize("x", [inf, -inf, nan])
-def test_nothing_lies_beside_infinity(x):
-    assert all(map(isnan, slope_and_limit(torch.relu, torch.tensor([x]), 1)))
 
 
 PICKED = {"left": 1.0, "right": 4.0, "mean": 2.5, "0": 0.0, "between": 2.0, "outside": 9.0}
@@ -149,30 +115,6 @@ def test_a_kink_is_found_where_the_gradient_does_not_jump():
     assert {"<1", "1", ">1"} <= {*measure(Operation("x + torch.relu(x - 1).detach()")).probes}
 
 
-def test_an_inflection_is_no_event():
-    assert not [p for p in measure(Operation("torch.sin(x)")).probes if "<" in p and p != "<0"]
-
-
-def test_a_number_in_long_tensors_and_in_float32_is_measured_for_itself():
-    class OneAlone(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.many = len(x) > 1
-            return x * 1
-
-        @staticmethod
-        def backward(ctx, grad_output):
-            return grad_output * (2 if ctx.many else 1)
-
-    class Other(Operation):
-        def __call__(self, x):
-            return OneAlone.apply(x)
-
-    found = measure(Other("torch.mine(x)"))
-    assert found.elsewhere["float32"] == {}
-    assert found.elsewhere["64 numbers"]["0.3"] == (0.3, 2.0)
-
-
 def test_an_operation_without_derivative_says_why():
     raises = measure(Operation("torch.heaviside(x, half)"))
     assert raises.backward == "" and "heaviside is not implemented" in raises.error
@@ -195,14 +137,6 @@ def test_what_is_not_elementwise_is_refused():
         measure(Operation("torch.abs"))
 
 
-def test_in_float32_a_neighbour_counts_only_where_it_is_not_finite():
-    found = measure(Operation("torch.sqrt(x) + 0 * torch.exp(x * 60)"))
-    assert found.elsewhere["float32"]["1.7"][1] != found.elsewhere["float32"]["1.7"][1]
-    assert not [point for point in found.elsewhere["float32"] if point.side]
-    clipped = measure(Operation("torch.clamp(x * 1e-300 * 1e300, -1, 1)"))
-    assert ">1" not in clipped.elsewhere["64 numbers"]
-
-
 def test_numbers_that_are_not_finite_are_close_to_themselves_only():
     assert close(inf, inf) and close(-inf, -inf) and close(nan, nan)
     assert not close(inf, -inf) and not close(inf, 5.0) and not close(nan, inf)
@@ -222,18 +156,6 @@ def test_a_finite_gradient_where_the_slope_is_infinite():
     assert steep.kind == "not the slope" and replace(steep, side=">").kind == "plain"
     flat = Probe(value=0, gradient=inf, left=1, right=1, below=0, above=0)
     assert flat.kind == "not the slope"
-
-
-def events_of(probes):
-    return Measured("f(x)", "FBackward0", "", probes, {}).events
-
-
-def test_a_straight_line_has_no_event_at_nan():
-    line = Probe(value=1, gradient=2, left=2, right=2, below=1, above=1)
-    at_nan = Probe(value=nan, gradient=2, left=nan, right=nan, below=nan, above=nan)
-    assert events_of({"0": line, "nan": at_nan}) == {}
-    steeper = Probe(value=1, gradient=3, left=3, right=3, below=1, above=1)
-    assert events_of({"0": line, "1": steeper, "nan": at_nan}) == {"nan": "NaN value"}
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))

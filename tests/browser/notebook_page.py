@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
@@ -179,14 +178,6 @@ class NotebookPage:
         """Save the notebook and load the page again, as a browser does that comes back."""
         path = self.page.evaluate(SAVED)
         self.page.reload()
-        self._listen(path)
-
-    def reopen(self, meanwhile: Callable[[], object] = lambda: None):
-        """Save the notebook, close its tab, and open it again."""
-        path = self.page.evaluate(SAVED)
-        self._close_tab()
-        meanwhile()
-        self.page.evaluate(OPEN, path)
         self._listen(path)
 
     def explorers(self) -> list[ExplorerView]:

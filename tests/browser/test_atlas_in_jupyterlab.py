@@ -46,17 +46,3 @@ def test_search_choose_with_keys_and_zoom(atlas):
     assert wait_until(lambda: "F.hardtanh(x), at=-1" in explorer(atlas).text)
     assert explorer(atlas).faults_when_moved(patience=60) == []
     assert atlas.complaints() == []
-
-
-def test_it_fits_a_narrow_page(atlas):
-    page = atlas.page
-    atlas.panel.get_by_label("search").fill("cross_entropy")  # has the longest names
-    assert wait_until(lambda: all("cross_entropy" in name for name in names(atlas)))
-    field = atlas.panel.get_by_label("operation")
-    ends_inside = "each => each.getBoundingClientRect().right <= innerWidth"
-    try:
-        page.set_viewport_size({"width": 400, "height": 900})
-        page.evaluate("window.jupyterapp.shell.collapseLeft()")
-        assert wait_until(lambda: field.evaluate(ends_inside))
-    finally:
-        page.evaluate("window.jupyterapp.shell.expandLeft()")

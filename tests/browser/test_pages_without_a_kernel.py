@@ -165,54 +165,6 @@ def test_of_a_few_functions_all_are_read_out_each_under_its_name(open_empty):
         assert status.inner_text() == said
 
 
-READ_OUT = """place => {
-  const {picture} = window, axes = picture.shown.axes[place];
-  picture.point({axes, x: 2});
-  return [picture.readout.textContent, picture.readout.getBoundingClientRect().height];
-}"""
-
-
-def test_of_many_functions_one_is_read_out_and_nothing_jumps(open_empty):
-    page = open_empty()
-    names = ["round", "relu", "abs", "sin", "the square of a number, which has a long name, too"]
-    functions = [torch.round, torch.relu, torch.abs, torch.sin, torch.square]
-    gallery = plot_gallery(dict(zip(names, functions, strict=True)), x=(1, 3))
-    page.set_viewport_size({"width": 400, "height": 900})
-    canvas, status, axes = shown_on(page, gallery)
-    height = status.bounding_box()["height"]
-    read = [page.evaluate(READ_OUT, place) for place in range(len(axes))]
-    for about, (text, _) in zip(axes, read, strict=True):
-        assert re.fullmatch(r"x = 2; [^;]+: value \S+, gradient \S+, slope \S+", text)
-        assert about["title"].replace("\n", " ") in text
-    assert {tall for _, tall in read} == {height}
-    canvas.focus()
-    for key, name in [("Up", 3), ("Up", 2), ("Down", 3), ("Right", 3), ("Down", 4), ("Down", 4)]:
-        page.keyboard.press(f"Arrow{key}")
-        assert f"; {names[name]}: value " in status.inner_text()
-    assert status.inner_text().startswith("x = 2.02")
-
-
-def test_up_and_down_lead_to_axes_over_another_x_and_names_are_no_numbers(open_empty):
-    page, (first, second, third) = open_empty(), Picture(8, 3).subplots(1, 3)
-    first.set(xlabel="weight, of y1", ylabel="height", xlim=(0, 2))
-    second.set(xlim=(0, 4), ylim=(0, 4), title="size")
-    second.plot([0, 4], [0, 4])
-    third.set_navigate(False)
-    canvas, status, axes = shown_on(page, first.figure)
-    canvas.hover(position=middle_of(axes[0]))
-    assert status.inner_text() == "weight = 1, height = 0.5"
-    canvas.hover(position=middle_of(axes[1]))
-    assert status.inner_text() == "x = 2, size = 2"
-    canvas.hover(position=middle_of(axes[2]))
-    assert status.inner_text() == ""
-    canvas.focus()
-    said = []
-    for key in ("ArrowLeft", "ArrowDown", "ArrowDown"):
-        page.keyboard.press(key)
-        said.append(status.inner_text())
-    assert said == ["weight = 0.98", "x = 2", "x = 2"]
-
-
 def test_a_line_over_a_reversed_axis_is_read_out(open_empty):
     ax = Picture(4, 3).subplots()
     ax.plot([0, 1, 2], [0, 1, 4], gid="value")

@@ -21,7 +21,6 @@ IS_READY = """() => {
     && sessionContext.session.kernel.info.then(() => new Promise(done => setTimeout(done, 200, 1)));
 }"""
 MESSAGE = ".Toastify__toast"
-IS_CHANGED = "() => window.jupyterapp.shell.currentWidget.context.model.dirty"
 # Where a reader sees a heading: from 0 at the upper edge of the notebook to 1.
 PLACE = """anchor => {
   const panel = window.jupyterapp.shell.currentWidget.node;

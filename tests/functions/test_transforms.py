@@ -174,8 +174,9 @@ def compiled(inductor):
     torch.compiler.reset()
 
 
-def test_compile(compiled):
-    function = compiled(together(OPERATORS), "inductor")
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
+def test_compile(compiled, backend):
+    function = compiled(together(OPERATORS), backend)
     for upstreams in (UPSTREAMS, torch.full_like(ROWS, torch.inf)):
         rows = ROWS.clone().requires_grad_()
         y = function(rows)

@@ -15,6 +15,7 @@ from autograd_surprises.report_card.subject import Subject
 WRONG = "silently wrong"
 X = torch.linspace(-2, 2, 9)
 each = pytest.mark.parametrize("name", FAULTS)
+ONE_OF_EACH_ROW = {fault.row: name for name, fault in FAULTS.items()}.values()
 
 
 @functools.cache
@@ -33,17 +34,40 @@ def test_its_row_finds_the_fault(name):
     assert (row.yours, row.expected) == (found.numbers or ("", ""))
 
 
-@each
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name not in ONE_OF_EACH_ROW))
+        for name in FAULTS
+    ],
+)
 def test_no_other_row_is_blamed(name):
     bad = {row.name for row in card_of(name).rows if not row.fine} - {NESTED}
     assert bad - FAULTS[name].may == {FAULTS[name].row} | FAULTS[name].also
 
 
+@pytest.mark.slow
 @each
 def test_what_is_silently_wrong_comes_with_numbers(name):
     for row in card_of(name).rows:
         assert bool(row.yours and row.expected) == (row.status == WRONG)
         assert row.yours != row.expected or not row.yours
+
+
+def test_each_question_has_a_fault():
+    others = {"hessian", NESTED, "float64", "memory"}
+    assert ALWAYS.keys() - {fault.row for fault in FAULTS.values()} == others
+
+
+def test_inputs_are_counted_as_they_are_given():
+    """Also those in front that are not differentiated."""
+    x, weight = X.clone().requires_grad_(), torch.linspace(1, 3, 9, requires_grad=True)
+    without = faulty.NoGradientForAnInput.apply
+    row = report_card(lambda mask, x, w: without(x, w) * mask, torch.ones(9), x, weight)[FIRST]
+    assert row.message == "input 2 of shape (9,) changes the value, but gets no gradient"
+    wrong = faulty.SlopeOfAnother.apply
+    row = report_card(lambda mask, w, x: wrong(x) * w * mask, torch.ones(9), weight, x)["slope"]
+    assert row.message == "at input 2[0]"
 
 
 def test_forward_mode_over_forward_mode_loses_what_a_jvp_depends_on():

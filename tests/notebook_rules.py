@@ -1,26 +1,28 @@
-"""What a learner finds in every notebook."""
+"""The rules that every notebook obeys. A rule takes a notebook and returns its complaints."""
 
 import ast
-import copy
 import io
 import re
 import tokenize
+from dataclasses import dataclass
+from pathlib import Path
 
-from notebook_rules import rule
-from tools.folding import code_below_questions, fold, has_words
+import nbformat
+
+from tools.folding import code_below_questions, has_words
 from tools.notebooks import (
+    IGNORED,
     INSTALL,
-    OUTPUTS_HIDDEN,
     SETUP,
     SOURCE_HIDDEN,
-    UNFOLDED,
     headings,
     is_folded,
     is_solution,
+    lesson_of,
+    sections,
 )
 from tools.reading import (
     EXPLORERS,
-    WIDGETS,
     calls,
     is_call,
     prose,
@@ -30,26 +32,56 @@ from tools.reading import (
     tree,
 )
 
-
-@rule
-def opens_with_a_question(notebook):
-    first = notebook.cells[0]
-    title = headings(first.source)[:1] if first.cell_type == "markdown" else []
-    if title and title[0][0] == 1 and title[0][1].endswith("?"):
-        return []
-    return ["the first cell is not a Markdown title that asks something: `# Why ...?`"]
+RULES = []
 
 
-@rule
-def says_what_you_will(notebook):
-    cells = notebook.cells
-    setup = next((n for n, cell in enumerate(cells) if cell.cell_type == "code"), len(cells))
-    opening = "\n".join(cell.source for cell in cells[:setup]).replace("’", "'")
-    return [
-        f"`**{label}**` (or a heading of that name) is missing before the setup cell"
-        for label in ("What you'll do", "What you'll learn", "What you'll need")
-        if not re.search(rf"(\*\*|^#+ ){label}", opening, re.MULTILINE)
-    ]
+def rule(function):
+    RULES.append(function)
+    return function
+
+
+@dataclass
+class Notebook:
+    name: str
+    node: nbformat.NotebookNode
+    text: str
+
+    @classmethod
+    def load(cls, path):
+        text = path.read_text(encoding="utf-8")
+        return cls(path.name, nbformat.reads(text, as_version=4), text)
+
+    @property
+    def number(self):
+        return self.name[:2]
+
+    @property
+    def lesson(self):
+        return lesson_of(Path(self.name))
+
+    @property
+    def cells(self):
+        return self.node.cells
+
+    @property
+    def code(self):
+        return [cell for cell in self.cells if cell.cell_type == "code"]
+
+    @property
+    def markdown(self):
+        return [cell for cell in self.cells if cell.cell_type == "markdown"]
+
+    @property
+    def outputs(self):
+        return [(cell, output) for cell in self.code for output in cell.outputs]
+
+    @property
+    def tasks(self):
+        return [task for cell in self.cells if (task := task_of(cell))]
+
+    @property
+    def sections(self):
+        return sections(self.node)
 
 
 @rule
@@ -63,13 +95,6 @@ def install_and_setup_come_first(notebook):
 
 
 @rule
-def has_an_explorer(notebook):
-    if any(calls(cell, *EXPLORERS) for cell in notebook.code):
-        return []
-    return ["no explorer: let the reader slide something with `name = explore(...)`"]
-
-
-@rule
 def explorers_are_shown(notebook):
     return [
         f"{cell.id}: no picture in the stored output: end the cell with the explorer's name"
@@ -77,44 +102,6 @@ def explorers_are_shown(notebook):
         if calls(cell, *EXPLORERS)
         and not any("image/png" in output.get("data", {}) for output in cell.outputs)
     ]
-
-
-@rule
-def buttons_say_what_they_show(notebook):
-    """A caption, such as "too large a step", and not the numbers that the sliders have then."""
-    return [
-        f"{cell.id}: give each button a caption: tries={{'width': {{'too narrow': 0.25}}}}"
-        for cell in notebook.code
-        for call in ast.walk(tree(cell))
-        if isinstance(call, ast.Call)
-        for keyword in call.keywords
-        if keyword.arg == "tries"
-        # of a variable, nobody sees what it holds
-        if not isinstance(keyword.value, ast.Dict)
-        or not all(isinstance(row, ast.Dict) for row in keyword.value.values)
-    ]
-
-
-@rule
-def nobody_moves_the_readers_controls(notebook):
-    """tests/explorers.toml has settings and what an explorer says there."""
-    complaints, widgets = [], set()
-    for cell in notebook.code:
-        nodes = list(ast.walk(tree(cell)))
-        for node in nodes:
-            if isinstance(node, ast.Assign) and any(is_call(node.value, each) for each in WIDGETS):
-                widgets |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-        used = {node.value.id for node in nodes if is_attribute_of_a_name(node)} & widgets
-        complaints += [
-            f"{cell.id}: leave {name} to the reader: offer settings as buttons by "
-            "`explore(..., tries={...})`, and put tests into tests/explorers.toml"
-            for name in sorted(used)
-        ]
-    return complaints
-
-
-def is_attribute_of_a_name(node):
-    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
 
 
 @rule
@@ -176,50 +163,6 @@ def titles_do_not_answer_questions(notebook):
         for option in right
         if has_words("\n".join(titles_of(cell)), option)
     ]
-
-
-@rule
-def what_stays_open_would_be_folded(notebook):
-    """Or its reason, in the metadata, is about nothing."""
-    closed = copy.deepcopy(notebook.node)
-    for cell in closed.cells:
-        cell.metadata.pop(UNFOLDED, None)
-    fold(closed)
-    folded = {cell.id for cell in closed.cells if is_folded(cell, OUTPUTS_HIDDEN)}
-    return [
-        f"{cell.id}: is not folded anyhow: remove `{UNFOLDED}` from its metadata"
-        for cell in notebook.code
-        if UNFOLDED in cell.metadata and cell.id not in folded
-    ]
-
-
-def recap_of(notebook):
-    """The lines of its recap; empty if there is none."""
-    recaps = [cells for heading, cells in notebook.sections if heading == "Recap"]
-    text = "\n".join(cell.source for cells in recaps for cell in cells).partition("## Recap")[2]
-    return [line for line in text.splitlines() if line.strip()]
-
-
-@rule
-def recap_is_short(notebook):
-    lines = [line for line in recap_of(notebook) if line.startswith("- ")]
-    if 1 <= len(lines) <= 6:
-        return []
-    return [f"`## Recap` has {len(lines)} lines that begin with `- `, expected one to six"]
-
-
-@rule
-def recap_says_what_the_reader_can_do_now(notebook):
-    last = "".join(recap_of(notebook)[-1:])
-    return [] if last.startswith("You can now ") else ["no line `You can now …` ends the recap"]
-
-
-@rule
-def ends_with_official_links(notebook):
-    heading, cells = notebook.sections[-1]
-    if heading == "Read on" and "https://docs.pytorch.org/" in "".join(c.source for c in cells):
-        return []
-    return ["the last section is not `## Read on` with a link to https://docs.pytorch.org/"]
 
 
 NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?!\w|\.\d|⁻)")
@@ -286,14 +229,56 @@ def numbers_come_from_cells(notebook):
     return complaints
 
 
+REMEDY = "run `make notebooks`"
+
+
 @rule
-def cells_are_short(notebook):
-    complaints = []
-    for cell in notebook.code:
-        longer = cell.id == SETUP or calls(cell, "check") or calls(cell, "predict")
-        longer = longer or is_folded(cell, SOURCE_HIDDEN)
-        limit = 30 if is_solution(cell) else 20 if longer else 15
-        lines = len(cell.source.splitlines())
-        if lines > limit:
-            complaints.append(f"{cell.id}: {lines} lines, more than {limit}: split the idea")
-    return complaints
+def counts_are_1_to_n(notebook):
+    counts = [cell.execution_count for cell in notebook.code]
+    if counts == list(range(1, len(counts) + 1)):
+        return []
+    return [f"execution counts are {counts}, so nbval would not compare every cell: {REMEDY}"]
+
+
+@rule
+def no_machine_paths(notebook):
+    # An absolute path of two parts or more, but not the tail of an address or of a/b/c.
+    path = re.compile(r"(?<![\w./:<])/[A-Za-z][\w.-]*/\w|\b[A-Z]:\\\w|site-packages|ipykernel_\d")
+    return [
+        f"{cell.id}: the output names a place on this machine ({match[0]}…): print less"
+        for cell, output in notebook.outputs
+        if (match := path.search(text_of(output)))
+    ]
+
+
+@rule
+def no_errors_and_warnings(notebook):
+    return [
+        f"{cell.id}: stores an error or a warning: show it with `expect_error` / `expect_warning`"
+        for cell, output in notebook.outputs
+        if output.output_type == "error" or output.get("name") == "stderr"
+    ]
+
+
+@rule
+def pictures_have_a_text(notebook):
+    return [
+        f"{cell.id}: a picture without text/plain: nbval and screen readers need one"
+        for cell, output in notebook.outputs
+        if any(mime.startswith("image/") for mime in output.get("data", {}))
+        and not output.data.get("text/plain")
+    ]
+
+
+@rule
+def everything_is_compared(notebook):
+    """But for what the metadata of its cell says that it `varies`, and why."""
+    return [
+        f"{cell.id}: say in its metadata why it `varies`; nothing else keeps nbval from comparing"
+        for cell in notebook.code
+        if re.search(r"NBVAL_|PYTEST_VALIDATE_", cell.source)
+        or any(
+            tag != IGNORED and ("nbval" in tag or "raises" in tag)
+            for tag in cell.metadata.get("tags", [])
+        )
+    ]
