@@ -120,9 +120,13 @@ def test_child_processes_are_not_watched(folder):
     assert err.count("autograd_surprises:") == 2 and "2 steps" in err
 
 
-NO_SENSE = [("missing.py", "there is no file missing.py"), ("--steps 0 train.py", "argument --steps"),
-            ("--steps one train.py", "'one'"), ("--steps one train.py", "1,100"),
-            ("--step 1 train.py", "error")]  # fmt: skip
+NO_SENSE = [
+    ("missing.py", "there is no file missing.py"),
+    ("--steps 0 train.py", "argument --steps"),
+    ("--steps one train.py", "'one'"),
+    ("--steps one train.py", "1,100"),
+    ("--step 1 train.py", "error"),
+]
 
 
 @pytest.mark.parametrize("line, why", NO_SENSE)
