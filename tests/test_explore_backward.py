@@ -62,13 +62,7 @@ def small():
     return explore_backward(lambda: 3 * w, {"w": w})
 
 
-MADE = {
-    "small": small,
-    "chain": chain,
-    "half dead": half_dead,
-    "weighed": weighed,
-    "scaled": scaled,
-}
+MADE = {make.__name__: make for make in (small, chain, half_dead, weighed, scaled)}
 
 
 def texts(explorer):
@@ -273,38 +267,26 @@ def test_it_works_without_a_kernel():
 W = leaf(1.0)
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "says"),
-    [
-        (lambda: explore_backward(3 * W, {"w": W}), TypeError, "needs a function .* got Tensor"),
-        (lambda: explore_backward(lambda: 3 * W, [W]), TypeError, 'has to be like {"w": w}'),
-        (lambda: explore_backward(lambda: 3 * W, {"w": 1.0}), TypeError, 'has to be like {"w": w}'),
-        (lambda: explore_backward(lambda k: k * W, {"w": W}), TypeError, "k needs a default"),
-        (
-            lambda: explore_backward(lambda: W * torch.ones(2), {"w": W}),
-            ValueError,
-            r"returns 2 numbers.*add v1=\(-1.0, 1.0\), v2=",
-        ),
-        (
-            lambda: explore_backward(lambda: W * torch.ones(2), {"w": W}, v1=(0.0, 1.0)),
-            ValueError,
-            "returns 2 numbers",
-        ),
-        (
-            lambda: explore_backward(lambda: 3 * W, {"w": W}, k=(0, 1)),
-            TypeError,
-            "'k' is not a par",
-        ),
-        (
-            lambda: explore_backward(lambda: W * torch.ones(50), {"w": W}),
-            ValueError,
-            "50 numbers, and more than 9",
-        ),
-    ],
-)
-def test_bad_input_is_refused_in_the_users_words(call, error, says):
+def numbers(count):
+    return lambda: W * torch.ones(count)
+
+
+REFUSED = [  # a function, its leaves and sliders
+    (3 * W, {"w": W}, {}, TypeError, "needs a function .* got Tensor"),
+    (lambda: 3 * W, [W], {}, TypeError, 'has to be like {"w": w}'),
+    (lambda: 3 * W, {"w": 1.0}, {}, TypeError, 'has to be like {"w": w}'),
+    (lambda k: k * W, {"w": W}, {}, TypeError, "k needs a default"),
+    (lambda: 3 * W, {"w": W}, {"k": (0, 1)}, TypeError, "'k' is not a par"),
+    (numbers(2), {"w": W}, {}, ValueError, r"returns 2 numbers.*add v1=\(-1.0, 1.0\), v2="),
+    (numbers(2), {"w": W}, {"v1": (0.0, 1.0)}, ValueError, "returns 2 numbers"),
+    (numbers(50), {"w": W}, {}, ValueError, "50 numbers, and more than 9"),
+]
+
+
+@pytest.mark.parametrize("function, leaves, sliders, error, says", REFUSED)
+def test_bad_input_is_refused_in_the_users_words(function, leaves, sliders, error, says):
     with pytest.raises(error, match=says):
-        call()
+        explore_backward(function, leaves, **sliders)
 
 
 def test_an_error_of_the_function_leads_to_its_line():

@@ -120,16 +120,16 @@ def test_child_processes_are_not_watched(folder):
     assert err.count("autograd_surprises:") == 2 and "2 steps" in err
 
 
-@pytest.mark.parametrize(
-    "line, why",
-    [
-        ("missing.py", "there is no file missing.py"),
-        ("--steps 0 train.py", "error"),
-        ("--steps one train.py", "'one'"),
-        ("--steps one train.py", "1,100"),
-        ("--step 1 train.py", "error"),
-    ],
-)
+NO_SENSE = [
+    ("missing.py", "there is no file missing.py"),
+    ("--steps 0 train.py", "argument --steps"),
+    ("--steps one train.py", "'one'"),
+    ("--steps one train.py", "1,100"),
+    ("--step 1 train.py", "error"),
+]
+
+
+@pytest.mark.parametrize("line, why", NO_SENSE)
 def test_what_makes_no_sense_is_refused(line, why, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(line.split())
@@ -147,14 +147,14 @@ def test_a_module_that_is_not_there():
         run_module("nowhere")
 
 
-@pytest.mark.parametrize(
-    "line, script, module, steps",
-    [
-        ("train.py --steps 3", ["train.py", "--steps", "3"], None, (1,)),
-        ("--steps 1,100 train.py", ["train.py"], None, [1, 100]),
-        ("--stop -m package.train --stop", [], ["package.train", "--stop"], (1,)),
-    ],
-)
+LINES = [
+    ("train.py --steps 3", ["train.py", "--steps", "3"], None, (1,)),
+    ("--steps 1,100 train.py", ["train.py"], None, [1, 100]),
+    ("--stop -m package.train --stop", [], ["package.train", "--stop"], (1,)),
+]
+
+
+@pytest.mark.parametrize("line, script, module, steps", LINES)
 def test_options_end_where_the_script_begins(line, script, module, steps):
     options = whole_parser().parse_args(["run", *line.split()])
     assert (options.script, options.module, options.steps) == (script, module, steps)

@@ -54,7 +54,9 @@ def hooks_of_another_tensor():
     other.register_hook(lambda g: g * 2)
     x.register_hook(lambda g: g * 0)  # guilty
     other.register_hook(lambda g: g * 3)
-    return Visit((x * other).sum(), {"x": x})
+    y = x * 2
+    y.register_hook(lambda g: g * 4)
+    return Visit((y * other).sum(), {"x": x})
 
 
 @blames("x", "hook/zero")
@@ -118,6 +120,14 @@ def a_detached_copy_for_the_log():
     return Visit((hidden + rest).sum(), {"x": x})
 
 
+@blames("x", "detach/call")
+def cuts_on_two_paths():
+    x, rest = leaf(1.0, 2.0), leaf(0.0)
+    one = (x * 2).detach()  # guilty
+    other = (x * 3).data  # also
+    return Visit((one + other + rest).sum(), {"x": x})
+
+
 @blames("loss", "double-softmax/cross-entropy")
 def a_right_cross_entropy():
     a, b, label = torch.randn(4, 3).requires_grad_(), leaf([1.0, 2.0]), torch.tensor([0, 1, 2, 0])
@@ -163,6 +173,13 @@ def powers_that_do_not_overflow():
     before = x.exp()
     power = y.exp()  # guilty
     return Visit((before * x.exp()).sum() + (power / (1 + power)).sum(), {"x": x, "y": y})
+
+
+@blames("loss", "overflow/forward")
+def a_later_power_that_overflows_too():
+    x = leaf(100.0, 1.0)
+    first = x.exp()  # guilty
+    return Visit((first / (1 + first) + (2 * x).exp()).sum(), {"x": x})
 
 
 @blames("x", "masked-too-late/proven")

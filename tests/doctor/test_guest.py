@@ -83,14 +83,8 @@ def flops_of_backward():
     return counters
 
 
-def operations():
-    with Operations() as mode:
-        train()
-    return mode.seen
-
-
-def functions():
-    with Functions() as mode:
+def seen_by(kind):
+    with kind() as mode:
         train()
     return mode.seen
 
@@ -328,7 +322,7 @@ def hooks_that_warn():
 WORK = {
     work.__name__: work
     for work in (
-        train, flops, flops_of_backward, operations, functions, functions_in_each_step,
+        train, flops, flops_of_backward, functions_in_each_step,
         functions_on_a_device, profiled, profiled_by_autograd, exported, exported_for_any_batch,
         made_by_make_fx, traced_by_jit, fx_traced, rehearsed_on_meta, rehearsed_with_fake_tensors,
         transforms, selective_checkpoints, compiled_loop, warned, warned_in_a_loop,
@@ -339,6 +333,8 @@ WORK |= {
     "made_by_make_fx_of_fake_tensors": lambda: made_by_make_fx("fake"),
     "made_by_make_fx_of_symbols": lambda: made_by_make_fx("symbolic"),
     "made_by_make_fx_before_dispatch": lambda: made_by_make_fx(pre_dispatch=True),
+    "operations": lambda: seen_by(Operations),
+    "functions": lambda: seen_by(Functions),
     "a_wrapper_of_backward": wrapped(torch.Tensor, "backward"),
     "a_wrapper_of_autograd_backward": wrapped(torch.autograd, "backward"),
     "a_wrapper_of_autograd_grad": wrapped(torch.autograd, "grad"),
