@@ -18,7 +18,8 @@ from pathlib import Path
 import nbformat
 from torch.autograd import Function
 
-from lessons.asking.registry import LESSONS, registered
+import lessons
+from lessons.asking.registry import registered
 from tools.notebooks import notebook_files, sections, setup_cell
 
 
@@ -37,7 +38,7 @@ def function(forward, backward, save=None, **members):
     return Made.apply
 
 
-for file in sorted(LESSONS.glob("*/exercises.py")):
+for file in sorted(Path(lessons.__file__).parent.glob("*/exercises.py")):
     import_module(f"lessons.{file.parent.name}.exercises")
 CHECKS = registered
 RIGHT, WRONG = {}, {}

@@ -100,3 +100,13 @@ def test_the_mean_of_a_batch_contains_the_sample_itself(of_others, part):
         total = total + weight * (losses[first] - baseline) * log_probability[first]
     (found,) = torch.autograd.grad(total, logits)
     torch.testing.assert_close(found, part * exact_gradient())
+
+
+def test_the_stored_accuracies_are_those_that_the_tool_makes():
+    made, stored = next(trainings.accuracies()), STORED["accuracies"]
+    settings = [(row["way"], row["bits"], row["scale factor"]) for row in stored]
+    right_scale = set(itertools.product(trainings.digits.WAYS, (2, 3, 4, 8), (1,)))
+    ways = "straight-through", "learned step"
+    assert {*settings} == right_scale | set(itertools.product(ways, (2,), (0.25, 0.5, 2)))
+    assert len(settings) == 22 and made.keys() == stored[0].keys()
+    assert made["read"] == pytest.approx(stored[0]["read"], abs=3)

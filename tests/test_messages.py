@@ -19,7 +19,7 @@ from autograd_surprises.messages.catalogue import (
 from autograd_surprises.messages.pasted import messages_in
 from autograd_surprises.messages.queries import find
 from tools.notebooks import notebook_files
-from tools.printed_by_torch import every_warning, output_of, printed_by_torch
+from tools.printed_by_torch import output_of, printed_by_torch
 
 each = pytest.mark.parametrize("message, text, code", EXAMPLES, ids=[e[1][:50] for e in EXAMPLES])
 
@@ -31,8 +31,7 @@ IS_OLD = tuple(map(int, torch.__version__.split(".")[:2])) < (2, 13)
 def test_an_example_makes_torch_say_it_and_it_is_explained(message, text, code):
     if IS_OLD and message.id in LATER:
         pytest.skip("this torch does not say it")
-    with every_warning():
-        (error,) = printed_by_torch(code)
+    (error,) = printed_by_torch(code)
     printed = str(error)
     assert any(contains(printed, wording) for wording in (text, *message.variants)), printed
     assert known_message(printed) is message, f"{known_message(printed)} hides it"
@@ -61,8 +60,7 @@ def test_an_error_that_is_retyped_is_found_first(message, text, code):
     """Of 1369 ways, 990 found it first before the search fell back to words, and 1354 do now."""
     if IS_OLD and message.id in LATER:
         pytest.skip("this torch does not say it")
-    with every_warning():
-        (error,) = printed_by_torch(code)
+    (error,) = printed_by_torch(code)
     first = [find(text).found[0] for text in retyped(str(error))]
     others = sum(getattr(found, "id", "") != message.id for found in first)
     assert others <= LESS_CLEAR.get(message.id, 0)

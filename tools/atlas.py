@@ -1,9 +1,6 @@
-"""Measure the installed torch, and write ATLAS.md.
+"""Measure the installed torch into autograd_surprises/atlas/measured/, and write ATLAS.md.
 
-    python -m tools.atlas            into autograd_surprises/atlas/measured/, then ATLAS.md
-    python -m tools.atlas --page     only ATLAS.md, from the stored numbers
-
-tests/atlas/test_record.py compares both with the files.
+python -m tools.atlas --page     only ATLAS.md, from the stored numbers
 """
 
 import itertools
@@ -115,7 +112,6 @@ def main(arguments):
         print(f"{file.relative_to(ROOT)}: {len(here.operations)} operations")
         stored.cache_clear()
     PAGE.write_text(page(list(map(stored, versions()))), encoding="utf-8", newline="\n")
-    print(PAGE.relative_to(ROOT))
 
 
 if __name__ == "__main__":

@@ -12,16 +12,6 @@ import torch.distributed as dist
 from autograd_surprises.messages.entries import PRELUDE
 
 
-@contextlib.contextmanager
-def every_warning():
-    """Some warnings come once in a process, and something else may have caused them already."""
-    torch.set_warn_always(True)
-    try:
-        yield
-    finally:
-        torch.set_warn_always(False)
-
-
 @cache
 def printed_by_torch(code: str) -> list[BaseException]:
     """The error that an example raises, or else its warnings, as exceptions.
@@ -49,8 +39,10 @@ def output_of(code: str) -> str:
 
 
 def _run(code):
+    torch.set_warn_always(True)  # some come once in a process, and may have come already
     try:  # torch.compile of torch 2.6 imports the module that the code names
         exec(PRELUDE + textwrap.dedent(code), {"__name__": "__main__"})
     finally:
+        torch.set_warn_always(False)
         if dist.is_initialized():  # the next example may be about a group that is missing
             dist.destroy_process_group()

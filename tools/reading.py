@@ -3,7 +3,7 @@
 import ast
 import functools
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from IPython.core.inputtransformer2 import TransformerManager
 
@@ -16,8 +16,7 @@ EXPLORERS = "explore", "explore_backward"
 WIDGETS = (*EXPLORERS, "AtlasBrowser")
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(NamedTuple):
     """What the Markdown cell of an exercise says of it. Its check is in its lesson's folder."""
 
     number: int

@@ -119,11 +119,10 @@ def _operation(history, message, needed):
 def _function(history, message, needed):
     """Where the Function was applied that the message names, or that is differentiable once."""
     functions = [call.function for call in history.calls if call.function]
+    named = [found for found in functions if f"{found[0].__name__}Backward" in message]
     if "once_differentiable" in message:  # which names none
-        functions.sort(key=lambda found: not hasattr(found[0].backward, "__wrapped__"))
-    else:
-        functions = [found for found in functions if f"{found[0].__name__}Backward" in message]
-    return [(f"{found.__name__}.apply at", where) for found, where in functions[:1]]
+        named = sorted(functions, key=lambda found: not hasattr(found[0].backward, "__wrapped__"))
+    return [(f"{found.__name__}.apply at", where) for found, where in named[:1]]
 
 
 def _hooked(history, message, needed):

@@ -10,7 +10,6 @@ from lessons.digits.networks import (
     mean_gradients,
     network,
     rounded_afterwards,
-    stored_accuracies,
     three_seeds,
     train,
     training_steps,

@@ -1,9 +1,7 @@
 """Networks whose weights and activations are rounded to a few bits, and their training."""
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from itertools import pairwise
 from statistics import mean, stdev
 
@@ -231,17 +229,6 @@ def three_seeds(run: Run) -> list[float]:
     3
     """
     return [accuracy(train(replace(run, seed=seed))) for seed in range(3)]
-
-
-def stored_accuracies() -> dict[tuple[str, int, float], list[float]]:
-    """{(way, bits, scale factor): what three_seeds has returned}, from measured/trainings.json.
-
-    >>> stored_accuracies()["floating point", 2, 1]
-    [97.4, 96.8, 97.2]
-    """
-    text = files("lessons").joinpath("measured/trainings.json").read_text("utf-8")
-    rows = json.loads(text)["accuracies"]
-    return {(row["way"], row["bits"], row["scale factor"]): row["read"] for row in rows}
 
 
 def with_spread(accuracies: list[float]) -> str:

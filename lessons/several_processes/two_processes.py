@@ -47,10 +47,9 @@ KNOWN = {
     "count_exchanges": count_exchanges,
 }
 GRACE = 1.0  # seconds that the other process has after an error, which is often raised in both
-START = get_context("spawn")
-if sys.platform == "linux":  # elsewhere, a process may not be able to fork after such imports
-    START = get_context("forkserver")
-    START.set_forkserver_preload([__name__])
+# Elsewhere, a process may not be able to fork after such imports.
+START = get_context("forkserver" if sys.platform == "linux" else "spawn")
+START.set_forkserver_preload([__name__])
 
 
 class Pair:

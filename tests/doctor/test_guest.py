@@ -353,7 +353,7 @@ def with_warnings(work):
 
 
 @pytest.mark.parametrize("name", WORK)
-@pytest.mark.parametrize("doctor", [watch, trace])
+@pytest.mark.parametrize("doctor", [watch, pytest.param(trace, marks=pytest.mark.slow)])
 def test_what_others_record_and_warn_of_is_as_without_the_doctor(name, doctor):
     work = WORK[name]
     with_warnings(work)  # what happens only once in a process

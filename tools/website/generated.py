@@ -15,7 +15,7 @@ from autograd_surprises.symptoms.rule import Rule
 from cases.rule_examples import rule_examples
 from lessons.start_here.index_text import GROUPS, answers, escaped, markdown_texts
 from tools.atlas import changed, table
-from tools.printed_by_torch import every_warning, output_of, printed_by_torch
+from tools.printed_by_torch import output_of, printed_by_torch
 from tools.website.sources import NOTEBOOKS, with_links
 
 ATLAS = """Each number was measured with its own version of torch: [how to read \
@@ -40,10 +40,9 @@ def is_a_line(id: str) -> bool:
 def generated_pages() -> dict[str, str]:
     """{page, without .html: Markdown}. The examples are run: their pages show what torch prints."""
     pages = {"messages": _list(), **_atlas_pages()}
-    with every_warning():
-        for id, entries in entries_by_id().items():
-            if not is_a_line(id):
-                pages[f"m/{id}"] = _page(*(part for each in entries for part in _parts(each)))
+    for id, entries in entries_by_id().items():
+        if not is_a_line(id):
+            pages[f"m/{id}"] = _page(*(part for each in entries for part in _parts(each)))
     return pages
 
 
