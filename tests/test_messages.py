@@ -55,6 +55,7 @@ LESS_CLEAR = {
 }
 
 
+@pytest.mark.slow
 @each
 def test_an_error_that_is_retyped_is_found_first(message, text, code):
     """Of 1369 ways, 990 found it first before the search fell back to words, and 1354 do now."""

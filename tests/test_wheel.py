@@ -102,6 +102,7 @@ def wheel(sdist, tmp_path_factory):
     return zipfile.ZipFile(file)
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_the_packages_with_their_data_and_nothing_else(wheel):
     inside = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert inside == files_of_packages(ROOT)

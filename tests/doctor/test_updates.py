@@ -151,6 +151,7 @@ PARTS = (
 SPARSE = ("dlrm_sparse_bags", "matrix_factorization")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in STEPS if name not in PARTS])
 def test_two_steps_of_what_is_known_to_be_healthy(name):
     gc.collect()
