@@ -47,9 +47,7 @@ KNOWN = {
     "count_exchanges": count_exchanges,
 }
 GRACE = 1.0  # seconds that the other process has after an error, which is often raised in both
-# Elsewhere, a process may not be able to fork after such imports.
-START = get_context("forkserver" if sys.platform == "linux" else "spawn")
-START.set_forkserver_preload([__name__])
+SPAWN = get_context("spawn")
 
 
 class Pair:
@@ -62,8 +60,8 @@ class Pair:
         self._folder, self._calls = tempfile.mkdtemp(), 0  # where they meet
         atexit.register(shutil.rmtree, self._folder, ignore_errors=True)
         for rank in range(2):
-            ours, theirs = START.Pipe()
-            process = START.Process(target=_work, args=(rank, theirs), daemon=True)
+            ours, theirs = SPAWN.Pipe()
+            process = SPAWN.Process(target=_work, args=(rank, theirs), daemon=True)
             process.start()
             theirs.close()
             self._processes.append(process)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch.distributed as dist
-from two_ranks import results_of_two
+from two_ranks import results_of_two, start
 
 from autograd_surprises import explain, watch
 from autograd_surprises.doctor.watch.full_steps import SIZES
@@ -14,9 +14,7 @@ from autograd_surprises.facts.processes import FREED, SPREAD, STATIC, WAITS
 
 pytestmark = pytest.mark.slow  # each starts processes
 
-SCRIPT, DIVERGED = (
-    str(Path(__file__).with_name(name)) for name in ("trained_together.py", "diverged.py")
-)
+SCRIPT = str(Path(__file__).with_name("trained_together.py"))
 REASONS = {
     "sharded": SPREAD,
     "sharded_and_kept": SPREAD,
@@ -127,6 +125,33 @@ def test_a_script_ends_as_without_the_doctor(results):
     assert reported.endswith(f"step 1 could not be examined: {SPREAD}{SIZES}\n")
 
 
+BY_HAND = """
+import sys
+import torch
+import torch.distributed as dist
+from two_ranks import results_of_two
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+rank, meeting, kind = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+dist.init_process_group("gloo", f"file://{meeting}", rank=rank, world_size=2)
+torch.manual_seed(rank if kind == "others" else 0)
+model = nn.Linear(4, 1)
+parallel = DistributedDataParallel(model) if kind in ("beside", "wrapped") else model
+forward = model if kind == "beside" else parallel
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+torch.manual_seed(rank)
+for step in range(6):
+    loss = forward(torch.randn(8, 4)).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    for p in model.parameters() if kind == "averaged" else ():
+        dist.all_reduce(p.grad)
+        p.grad /= 2
+    optimizer.step()
+    dist.barrier()
+dist.destroy_process_group()
+"""
 RULES = {
     "averaged": "",
     "wrapped": "",
@@ -136,27 +161,28 @@ RULES = {
 }
 
 
-@pytest.fixture(scope="module")
-def by_hand(tmp_path_factory):
-    """The folder of the reports, and what each process was told of each kind of training."""
-    folder = tmp_path_factory.mktemp("by_hand")
-    return folder, results_of_two(lambda rank: [DIVERGED, str(rank), str(folder)], folder)
-
-
 @pytest.mark.parametrize("kind", RULES)
-def test_each_process_reports_and_rank_0_compares_their_weights(kind, by_hand):
-    folder, (said, other) = by_hand
-    assert "no alarm" not in other[kind], "the others speak only if something is bad"
-    files = [folder / f"{kind}.json", folder / f"{kind}.rank1.json"]
+def test_each_process_reports_and_rank_0_compares_their_weights(kind, tmp_path, monkeypatch):
+    (tmp_path / "by_hand.py").write_text(BY_HAND)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    running, logs = [], [tmp_path / f"log{rank}" for rank in range(2)]
+    for rank, log in enumerate(logs):
+        monkeypatch.setenv("RANK", str(rank))
+        words = f"-m autograd_surprises --json {tmp_path}/found.json {tmp_path}/by_hand.py"
+        running.append(start([*words.split(), str(rank), f"{tmp_path}/meeting", kind], log))
+    assert [process.wait(timeout=600) for process in running] == [0, 0]
+    said, other = (log.read_text() for log in logs)
+    assert "no alarm" not in other, "the others speak only if something is bad"
+    files = [tmp_path / "found.json", tmp_path / "found.rank1.json"]
     found = [json.loads(file.read_text()) for file in files]
     assert [each["healthy"] for each in found] == [not RULES[kind], True]
     looked_at = "rank 0 of 2: 1 of 6 steps examined in full (1), 5 by sizes"
     if RULES[kind]:
         (bad,) = [f for report in found[0]["reports"][1:] for f in report["findings"]]
         assert (bad["name"], bad["rule"]) == ("weight, bias", RULES[kind])
-        assert f"{looked_at}\nfirst bad step: " in said[kind]
+        assert f"{looked_at}\nfirst bad step: " in said
     else:
-        assert f"{looked_at}; no alarm" in said[kind]
+        assert f"{looked_at}; no alarm" in said
 
 
 def test_a_parameter_whose_memory_is_freed_is_not_read():
