@@ -66,8 +66,8 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def pytest_configure(config):
-    if hasattr(config, "workerinput"):
-        config.unchanged = config.workerinput["unchanged"]
+    if hasattr(config, "workerinput"):  # without pytest's cache, none has a stamp
+        config.unchanged = config.workerinput.get("unchanged", ())
     elif hasattr(config, "cache"):
         stamps = Stamps(config)
         config.pluginmanager.register(stamps)
