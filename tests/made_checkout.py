@@ -88,8 +88,3 @@ class Checkout:
             [MAKE, *arguments], cwd=self.folder, env=environment, capture_output=True, text=True
         )
         return done, self.log.read_text().splitlines()
-
-
-def group(name):
-    """What installs a dependency group."""
-    return f"{INSTALL} --group {name}"

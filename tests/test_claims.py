@@ -1,7 +1,5 @@
 """Facts behind sentences that were once false or too wide, in torch's own words."""
 
-import math
-
 import pytest
 import torch
 from torch import nn
@@ -89,49 +87,6 @@ def test_a_shared_weight_that_is_listed_twice_moves_twice():
         first.weight.grad = torch.ones(1, 1)
         optimizer.step()
         assert before - first.weight.item() == pytest.approx(steps)
-
-
-def test_the_derivative_of_det_at_and_near_a_singular_matrix():
-    """The true one is the adjugate, which has a 1 here."""
-    for pivot, gradient in ((0.0, 0), (1e-40, math.inf)):
-        x = torch.diag(torch.tensor([1.0, pivot])).requires_grad_()
-        torch.linalg.det(x).backward()
-        assert x.grad[1, 1] == gradient
-
-
-def adam_moves(factor, weight_decay=0.0, limit=torch.inf):
-    weight = torch.tensor([3.0, -1.0], requires_grad=True)
-    optimizer = torch.optim.Adam([weight], lr=0.1, weight_decay=weight_decay)
-    for target in (1.0, -20.0, 4.0):
-        optimizer.zero_grad()
-        (factor * (weight - target).square().sum()).backward()
-        nn.utils.clip_grad_norm_([weight], limit)
-        optimizer.step()
-    return weight.detach()
-
-
-def test_adam_forgives_a_factor_only_without_decay_and_clipping():
-    assert torch.allclose(adam_moves(1.0), adam_moves(0.1), atol=1e-4)
-    for settings in ({"weight_decay": 0.5}, {"limit": 5.0}):
-        assert not torch.allclose(
-            adam_moves(1.0, **settings), adam_moves(0.1, **settings), atol=1e-3
-        )
-
-
-@pytest.mark.parametrize(
-    ("clip", "found", "left"),
-    [
-        (nn.utils.clip_grad_value_, [math.inf, 2.0], [1.0, 1.0]),
-        (nn.utils.clip_grad_value_, [math.nan, 2.0], [math.nan, 1.0]),
-        (nn.utils.clip_grad_norm_, [math.inf, 2.0], [math.nan, 0.0]),
-        (nn.utils.clip_grad_norm_, [math.nan, 2.0], [math.nan, math.nan]),
-    ],
-)
-def test_what_clipping_leaves_of_infinity_and_nan(clip, found, left):
-    weight = nn.Parameter(torch.zeros(2))
-    weight.grad = torch.tensor(found)
-    clip([weight], 1.0)
-    torch.testing.assert_close(weight.grad, torch.tensor(left), equal_nan=True)
 
 
 class ComputesOtherwise(nn.Module):

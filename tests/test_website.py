@@ -1,7 +1,6 @@
 """The parts of the website that need no browser. tests/browser/test_website.py has the pages."""
 
 import re
-from pathlib import Path
 
 import nbformat
 import pytest
@@ -14,7 +13,7 @@ from lessons.asking.prediction import Prediction
 from tools import lesson_texts
 from tools.notebooks import ROOT
 from tools.website import __main__ as website
-from tools.website import recording, sources
+from tools.website import sources
 from tools.website.sources import NOTEBOOKS, notebook_source, page_files, with_links
 
 
@@ -48,10 +47,6 @@ def source(tmp_path, *cells, frozen=None):
 )
 def test_links_lead_to_pages(link, folder, shown):
     assert with_links(f"[t]({link})", folder) == shown
-
-
-def test_no_two_files_have_one_page():
-    assert len(set(page_files().values())) == len(page_files())
 
 
 def test_a_question_is_asked_without_its_answer_in_sight(tmp_path):
@@ -166,29 +161,3 @@ def test_a_folder_that_is_no_site_is_not_emptied(tmp_path, monkeypatch):
     with pytest.raises(SystemExit, match="holds something other than a site"):
         website.main(tmp_path)
     assert (tmp_path / "thesis.txt").read_text() == "mine"
-
-
-def test_a_build_that_fails_leaves_the_old_site(tmp_path, monkeypatch):
-    def fail(*_, **__):
-        raise RuntimeError("no disk")
-
-    (tmp_path / "index.html").write_text("old")
-    monkeypatch.setattr(website, "sources", lambda frozen: {})
-    monkeypatch.setattr(website, "Sphinx", fail)
-    with pytest.raises(RuntimeError, match="no disk"):
-        website.build(tmp_path, {})
-    assert (tmp_path / "index.html").read_text() == "old"
-
-
-def test_half_a_recording_is_not_taken_for_a_whole_one(tmp_path, monkeypatch):
-    def half(file, text, **_):
-        file.write_bytes(text[:1].encode())
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(recording.nbformat, "read", lambda *_, **__: None)
-    monkeypatch.setattr(recording, "shown_by", lambda *_: ())
-    monkeypatch.setattr(recording.os, "chdir", lambda folder: None)
-    monkeypatch.setattr(Path, "write_text", half)
-    with pytest.raises(KeyboardInterrupt):
-        recording.record(tmp_path / "00_a.ipynb", tmp_path / "kept.json")
-    assert not (tmp_path / "kept.json").exists()
