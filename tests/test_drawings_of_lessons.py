@@ -1,4 +1,4 @@
-"""What drawings of gradients, curves and estimators show."""
+"""What drawings of lessons show beside drawings.toml: what is refused, undefined or far away."""
 
 from types import SimpleNamespace
 
@@ -10,25 +10,27 @@ from matplotlib.text import Text
 from test_drawings import (
     CODES,
     bowl,
-    codebook_layer,
     goals,
-    halve,
     jump,
     nearest_code,
     outputs,
+    small_gradients,
 )
 
+from autograd_surprises.show.picture import Picture
 from helpers.explore.explorer import explore
 from helpers.functions import SURROGATES
 from lessons.a_codebook.drawings import CodebookDrawing
 from lessons.backward_needs_a_gradient.drawings import FieldDrawing, JacobianDrawing
 from lessons.choices import ESTIMATORS, bias_and_spread, estimates, exact_gradient
+from lessons.clipping_and_half_precision.drawings import HalfPrecisionDrawing
+from lessons.custom_operators.operator_support import MEASURED, NEEDS, SupportDrawing
 from lessons.derivatives import derivatives
+from lessons.drawings.arrow import Arrow, angle_between
 from lessons.gradients_of_gradients.drawings import CurvatureDrawing, DescentDrawing
+from lessons.right_value_wrong_gradient.kl_terms import KLTermsDrawing
 from lessons.six_estimators.drawings import EstimatorsDrawing
 from lessons.surrogate_gradients.drawings import SurrogateDrawing
-from lessons.the_doctor.drawings import VerdictDrawing
-from lessons.zero.drawings import LOWEST, ZERO_AT, SaturationDrawing
 
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script")  # torch's own, in jvp
 
@@ -41,45 +43,16 @@ def moving(drawing, kind, axes):
     return [part for part in drawing.moving if isinstance(part, kind) and part.axes is ax]
 
 
-def lines(drawing, axes):
-    """The points of each line."""
-    return [line.get_xydata().tolist() for line in moving(drawing, Line2D, axes)]
-
-
-def heights(drawing, axes):
-    return [bar.get_height() for bar in moving(drawing, Rectangle, axes)]
-
-
-def test_jacobian_bars_are_the_weights_the_product_and_the_gradient():
-    drawing = JacobianDrawing(outputs, torch.tensor([2.0, 3.0]))
-    drawing.show(v1=1.0, v2=-2.0, v3=3.0)
-    assert [bar.get_width() for bar in moving(drawing, Rectangle, 0)] == [1, -2, 3]
-    assert heights(drawing, 3) == [-8, 5, -8, 5]
-    (image,) = drawing.figure.axes[2].images
-    assert image.get_array().tolist() == [[3, 2], [-8, 0], [-3, 3]]
-    numbers = [text.get_text() for text in moving(drawing, Text, 2)]
-    assert numbers == ["3", "2", "-8", "0", "-3", "3"]
-
-
 def test_the_second_bar_is_what_backward_says_not_the_product():
-    class Doubled(torch.autograd.Function):
-        generate_vmap_rule = True
+    def hooked(x):
+        y = x.clone()
+        if y.requires_grad:  # not in torch.func, which measures J
+            y.register_hook(lambda g: 2 * g.sign())
+        return y
 
-        @staticmethod
-        def forward(x):
-            return x.clone()
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            pass
-
-        @staticmethod
-        def backward(ctx, grad_output):
-            return 2 * grad_output.sign()  # not linear, so not any v @ J
-
-    drawing = JacobianDrawing(Doubled.apply, torch.ones(2))
-    assert drawing.show(v1=3.0, v2=1.0) == "v @ J = [6, 2], x.grad = [2, 2]"
-    assert heights(drawing, 3) == [6, 2, 2, 2]
+    drawing = JacobianDrawing(hooked, torch.ones(2))
+    assert drawing.show(v1=3.0, v2=1.0) == "v @ J = [3, 1], x.grad = [2, 2]"
+    assert [bar.get_height() for bar in moving(drawing, Rectangle, 3)] == [3, 1, 2, 2]
 
 
 def test_field_arrows_point_down_the_weighted_sum():
@@ -137,76 +110,12 @@ def told(ax):
     return [text.get_text() for text in ax.texts if text.get_visible()]
 
 
-def test_a_verdict_stands_where_the_gradient_ends():
-    """And it is the doctor's, beside bars of the gradient's size."""
-    drawing = VerdictDrawing()
-    drawing.show(activation="sigmoid", weights=0.0, step=0)
-    ends = [bar.get_x() + bar.get_width() for bar in moving(drawing, Rectangle, 0)]
-    assert ends[:4] == [1e-9] * 4 and min(ends[4:]) > 1e-3
-    *statuses, words = [text for text in moving(drawing, Text, 0) if text.get_visible()]
-    assert [text.get_text() for text in statuses] == ["ZERO (normal)"] * 4 + ["ok"] * 2
-    assert "`last.weight` is 0" in words.get_text().replace("\n", " ")
-    drawing.show(activation="relu", lr=10.0, step=0)
-    assert not words.get_visible()
-
-
-def test_descent_draws_each_path_and_where_it_ends():
-    drawing = DescentDrawing(bowl, {"halving": halve, "jumping": jump})
-    drawing.show(x1=4.0, x2=-2.0)
-    halved, jumped, start, *ends = lines(drawing, 0)
-    assert halved == [[4, -2], [2, -1], [1, -0.5], [0.5, -0.25]]
-    assert (jumped, start) == ([[4, -2], [0, 0]], [[4, -2]])
-    assert ends == [[[0.5, -0.25]], [[0, 0]]]
-    assert [end.get_marker() for end in moving(drawing, Line2D, 0)[3:]] == ["", "v"]
-    down, _ = lines(drawing, 1)
-    assert [y for _, y in down] == pytest.approx([20, 5, 1.25, 0.3125])
-    drawing.fit(drawing.ranges)
-    low, high = drawing.figure.axes[1].get_xlim()
-    assert low < 0 and high > 3
-
-
 def test_two_kinds_of_marks_show_the_lowest_values_that_are_defined():
     plane = FieldDrawing(torch.sqrt).figure.axes[1]
     marks = [line for line in plane.lines if line.get_label().startswith("lowest")]
     places = [mark.get_xydata()[0][k] for k, mark in enumerate(marks)]
     assert places == pytest.approx([0, 0], abs=0.11)
     assert marks[0].get_marker() != marks[1].get_marker()  # not told apart by colour alone
-
-
-SCALES = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
-
-
-def sizes_and_shares(drawing, activation, scale):
-    """The sizes of the gradient and the shares of flat units, as drawn."""
-    drawing.show(activation=activation, scale=scale)
-    sizes, _, _, zeros = lines(drawing, 0)
-    exact = [0.0 if [k, size] in zeros else size for k, size in sizes]
-    return exact, [height / 100 for height in heights(drawing, 1)]
-
-
-@pytest.mark.parametrize("activation", ["tanh", "sigmoid"])
-def test_larger_inputs_flatten_more_units_and_let_less_gradient_through(activation):
-    drawing = SaturationDrawing()
-    measured = [sizes_and_shares(drawing, activation, scale) for scale in SCALES]
-    shares = [sum(flat) for _, flat in measured]
-    assert shares == sorted(shares) and shares[0] < 0.1 and shares[-1] > 7
-    firsts = [sizes[0] for sizes, _ in measured]
-    assert firsts == sorted(firsts, reverse=True) and firsts[0] > 1e6 * firsts[-1] > 0
-    sizes, _ = measured[-1]
-    assert sizes == sorted(sizes), "it shrinks from layer to layer"
-
-
-def test_each_size_of_gradient_has_its_marker():
-    drawing = SaturationDrawing()
-    drawing.show(activation="tanh", scale=100.0)
-    layers = [[k for k, _ in line] for line in lines(drawing, 0)[1:]]
-    assert layers == [[5, 6, 7, 8], [], [1, 2, 3, 4]]
-    drawing.show(activation="sigmoid", scale=50.0)
-    sizes, large, small, zeros = lines(drawing, 0)
-    assert (large, small, zeros) == (sizes[2:], sizes[:2], [])
-    low, high = drawing.figure.axes[0].get_ylim()
-    heights = [size for _, size in sizes]
-    assert low < ZERO_AT < heights[0] == heights[1] < LOWEST < max(heights) < high
 
 
 @pytest.mark.parametrize(
@@ -307,16 +216,6 @@ def test_estimators_show_their_errors_and_what_is_exact():
     torch.testing.assert_close(error[3].item(), (expected[0] ** 2 + expected[1] ** 2 / 100) ** 0.5)
 
 
-def test_a_codebook_draws_what_moves_z_and_its_code():
-    drawing = CodebookDrawing(codebook_layer, CODES, (3.0, 1.5))
-    drawing.show(z1=3.0, z2=1.0, beta=2.0)
-    decoder, layer, *moved, z = lines(drawing, 0)
-    assert decoder == [[3, 1], [2.5, 1.75]]  # halfway from code 1 to (3, 1.5)
-    assert layer == [[3, 1], [4, 0]]  # beta = 2: all the way to code 1
-    assert moved == [[], [[4, 0], [3.5, 0.5]], []]
-    assert z == [[3, 1]]
-
-
 def test_a_codebook_without_a_way_back_to_z_says_so():
     def chosen(z, codes, beta):
         return nearest_code(z, codes), z.new_zeros(())
@@ -324,3 +223,77 @@ def test_a_codebook_without_a_way_back_to_z_says_so():
     said = CodebookDrawing(chosen, CODES, (3.0, 1.5)).show(z1=3.0, z2=1.0)
     assert "the decoder moves z by (0, 0), the loss of the layer by (0, 0)" in said
     assert "code 1 moves by (-0.5, 0.75)" in said
+
+
+def test_an_arrow_ends_at_its_point_and_a_short_one_has_a_short_head():
+    ax = Picture(4, 3).subplots(subplot_kw={"xlim": (-2, 2), "ylim": (-2, 2)})
+    arrow = Arrow(ax, "black")
+    for tip in ((1.0, 0.0), (0.0, -0.5), (1e-3, 0.0)):
+        arrow.point_to(tip)
+        assert (arrow.line.get_xdata()[1], arrow.line.get_ydata()[1]) == tip
+        head = torch.tensor(arrow.artists[1].get_xydata())
+        assert tuple(head[1].tolist()) == tip
+        length = torch.tensor(tip, dtype=torch.float64).norm().item()
+        assert ((head[[0, 2]] - head[1]).norm(dim=1) <= length + 1e-12).all()
+
+
+def test_angles_are_exact_where_a_cosine_is_rounded():
+    first = torch.tensor([1.0, 0.0], dtype=torch.float64)
+    turned = torch.tensor([1.0, 1e-9], dtype=torch.float64)
+    assert angle_between(first, turned) == pytest.approx(1e-9 * 180 / torch.pi)
+    assert angle_between(first, -first) == 180
+    assert torch.tensor(angle_between(first, 0 * first)).isnan()
+
+
+def test_0_and_100_percent_mean_none_and_all():
+    one_loses_digits = torch.cat([torch.ones(999), torch.tensor([2.0**-20])])
+    said = HalfPrecisionDrawing(one_loses_digits).show(dtype="float16", power=0)
+    assert said.endswith("0 % become 0, under 1 % lose digits, over 99 % survive, 0 % become inf")
+
+
+def test_the_dark_zones_hold_what_becomes_0_and_inf():
+    drawing = HalfPrecisionDrawing(small_gradients())
+    drawing.show(dtype="float16", power=0)
+    smallest, normal, largest = -25, -14, 16
+    (low, *_), (left, _, width, _), (right, *_) = (z.get_bbox().bounds for z in drawing.moving[:3])
+    assert (left, left + width) == (smallest, normal) and low < smallest
+    assert right == pytest.approx(largest, abs=1e-3)
+    assert torch.tensor(2.0**smallest).half() == 0 < torch.tensor(2.0**smallest * 1.01).half()
+    assert [name.get_visible() for name in moving(drawing, Text, 0)] == [True] * 3
+    drawing.show(dtype="bfloat16", power=0)
+    assert [name.get_visible() for name in moving(drawing, Text, 0)] == [False] * 3
+
+
+def test_the_picture_of_the_ways_shows_what_was_measured():
+    drawing = SupportDrawing()
+    band, *marks = drawing.moving
+    for version, measured in MEASURED.items():
+        for row, (need, words) in enumerate(NEEDS.items()):
+            drawing.show(torch=version, need=words)
+            assert band.get_y() < row < band.get_y() + band.get_height()
+            for column, card in enumerate(measured["cards"].values()):
+                (mark,) = (m for m in marks if m.get_position() == (column, row))
+                sign = {"works": "✓", "refused": "–", "silently wrong": "✗"}[card[need]]
+                assert mark.get_text().startswith(sign)
+
+
+def test_arrows_of_kl_terms_are_their_mean_gradients_and_a_wrong_sign_is_dashed():
+    policy, reference = torch.tensor([1.5, -0.25, -2.0, 0.5]), torch.tensor([-1.0, -1.5, 0.5, 1.0])
+    drawing = KLTermsDrawing(policy, reference)
+    drawing.show()
+    p, q = (logits.double().softmax(-1) for logits in (policy, reference))
+    kl = (p * (p / q).log()).sum()
+    right = p * ((p / q).log() - kl)
+    expected = [right, torch.zeros(4).double(), right, p - q]  # of KL, k1, k2 and k3
+    dashed = []
+    for ax, gradient in zip(drawing.figure.axes[1:], expected, strict=True):
+        shafts = [line for line in ax.lines if len(line.get_xdata()) == 2 and line.get_lw() > 1]
+        shafts = [line for line in shafts if line.get_ydata()[1] == line.get_ydata()[1]]
+        shafts.sort(key=lambda line: line.get_ydata()[1])
+        tips = torch.tensor([line.get_xdata()[1] for line in shafts])
+        torch.testing.assert_close(tips.double(), gradient, atol=1e-6, rtol=0)
+        dashed += [ax.get_title() for line in shafts if line.is_dashed()]
+    assert dashed == ["k3"]
+    drawing.show(distance=0.15, logit_0=2.9)  # k3 of the last option: 0.002, too short to see
+    numbers = [text.get_text() for text in moving(drawing, Text, 4)]
+    assert numbers[3] == "0" and not any("✗" in number for number in numbers)
