@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.autograd import forward_ad
 from torch.library import custom_op
-from torch.utils.checkpoint import checkpoint, set_checkpoint_early_stop
+from torch.utils.checkpoint import checkpoint
 
 from lessons.custom_operators.registered_operators import square
 
@@ -64,58 +64,6 @@ def test_the_spread_of_equal_numbers(spread):
 
     assert not gradient(3).any() and not gradient(1, correction=0).any()
     assert gradient(1).isnan().all()
-
-
-def test_only_the_public_fake_quantize_has_no_gradient_for_its_scale():
-    x, scale, zero = torch.ones(3), torch.tensor([0.4], requires_grad=True), torch.zeros(1)
-    with pytest.raises(RuntimeError, match="not differentiable with respect to argument 'scale'"):
-        torch.fake_quantize_per_tensor_affine(x, scale, zero.int(), -8, 7)
-    y = torch._fake_quantize_learnable_per_tensor_affine(x, scale, zero, -8, 7, 1.0)
-    assert torch.autograd.grad(y.sum(), scale)[0].any()
-
-
-@pytest.mark.filterwarnings("ignore:optimizer contains a parameter group with duplicate")
-def test_a_shared_weight_that_is_listed_twice_moves_twice():
-    first, second = nn.Linear(1, 1, bias=False), nn.Linear(1, 1, bias=False)
-    second.weight = first.weight
-    for listed, steps in (
-        (nn.Sequential(first, second).parameters(), 1),
-        ([*first.parameters(), *second.parameters()], 2),
-    ):
-        before = first.weight.item()
-        optimizer = torch.optim.SGD(listed, lr=1.0)
-        first.weight.grad = torch.ones(1, 1)
-        optimizer.step()
-        assert before - first.weight.item() == pytest.approx(steps)
-
-
-class ComputesOtherwise(nn.Module):
-    """exp(x) at first, and after that exp(x · x), which saves more tensors."""
-
-    runs = 0
-
-    def forward(self, x):
-        self.runs += 1
-        return x.exp() if self.runs == 1 else (x * x).exp()
-
-
-def test_the_older_checkpoint_does_not_compare_the_second_pass():
-    x = torch.tensor([3.0], requires_grad=True)
-    checkpoint(ComputesOtherwise(), x, use_reentrant=True).backward()
-    torch.testing.assert_close(x.grad, 6 * x.square().exp().detach())
-
-
-@pytest.mark.parametrize("early_stop", [True, False])
-def test_a_checkpoint_that_stops_early_does_not_notice_more_tensors(early_stop):
-    x = torch.tensor([3.0], requires_grad=True)
-    with set_checkpoint_early_stop(early_stop):
-        y = checkpoint(ComputesOtherwise(), x, use_reentrant=False)
-    if early_stop:
-        y.backward()
-        assert x.grad == 3  # x itself, in place of exp(x)
-    else:
-        with pytest.raises(RuntimeError, match="more tensors during recomputation"):
-            y.backward()
 
 
 @pytest.mark.filterwarnings("ignore:None of the inputs")

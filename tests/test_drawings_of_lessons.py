@@ -46,13 +46,13 @@ def moving(drawing, kind, axes):
 def test_the_second_bar_is_what_backward_says_not_the_product():
     def hooked(x):
         y = x.clone()
-        if y.requires_grad:  # not in torch.func, which measures J
+        if y.requires_grad:  # else it is asked for its shape alone
             y.register_hook(lambda g: 2 * g.sign())
         return y
 
     drawing = JacobianDrawing(hooked, torch.ones(2))
-    assert drawing.show(v1=3.0, v2=1.0) == "v @ J = [3, 1], x.grad = [2, 2]"
-    assert [bar.get_height() for bar in moving(drawing, Rectangle, 3)] == [3, 1, 2, 2]
+    assert drawing.show(v1=3.0, v2=1.0) == "v @ J = [6, 2], x.grad = [2, 2]"
+    assert [bar.get_height() for bar in moving(drawing, Rectangle, 3)] == [6, 2, 2, 2]
 
 
 def test_field_arrows_point_down_the_weighted_sum():

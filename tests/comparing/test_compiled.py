@@ -1,4 +1,4 @@
-"""compare --compiled: ten kinds of faults of torch.compile, and what is no fault."""
+"""compare --compiled: faults of torch.compile, and what is no fault."""
 
 import inspect
 import itertools
@@ -128,13 +128,6 @@ def test_code_that_torch_compile_leaves_alone_is_not_called_the_same():
     assert run.found is None and "left Linear to eager code" in run.trouble
 
 
-def test_float64_tells_a_small_difference_from_rounding():
-    model = Net(torch.tanh)
-    backend = planted("tanh", lambda result, *_: result * (1 + 2e-5))
-    found = first_step(model, X, backend=backend)
-    assert (found.status, found.cause) == ("differ", "compiler")
-
-
 def only_float32(x):
     if x.dtype is torch.float64:
         raise RuntimeError("not implemented for 'Double'")
@@ -145,10 +138,8 @@ def only_float32(x):
     "function, dtype, part",
     [(torch.tanh, torch.float64, "computes with"), (only_float32, torch.float32, "'Double'")],
 )
-def test_without_a_more_exact_gradient_only_what_is_large_is_a_difference(function, dtype, part):
+def test_without_a_more_exact_gradient_a_small_difference_is_undecided(function, dtype, part):
     model, x = Net(function).to(dtype), X.to(dtype)
-    backend = planted("tanh", lambda result, *_: result / 2)
-    assert first_step(model, x, backend=backend).status == "differ"
     slightly = 1 + 100 * torch.finfo(dtype).eps
     backend = planted("tanh", lambda result, *_: result * slightly)
     found = first_step(model, x, backend=backend)
@@ -293,10 +284,6 @@ def planted(operation, change):
     return name
 
 
-def zero_in_part(result, *_):
-    return result * (torch.arange(result.shape[-1]) < 3)
-
-
 def written(x):
     y = 1 * x
     y.mul_(2)
@@ -307,11 +294,6 @@ PLANTED = {
     "https://github.com/pytorch/pytorch/issues/100793": (
         lambda x: F.pad(x, (2, 2), mode="reflect") * 3,
         "reflection_pad1d_backward", lambda result, *_: result.roll(1, -1)),
-    "https://github.com/pytorch/pytorch/issues/183604": (
-        lambda x: x.cos() * x, "sin", lambda result, *_: result / 2),
-    "https://github.com/pytorch/pytorch/issues/182012": (
-        lambda x: torch.slice_scatter(x, torch.ones(6, 2), dim=1, start=0, end=2) * 2,
-        "slice_scatter", zero_in_part),
     "https://github.com/pytorch/pytorch/issues/128035": (
         written, "mul", lambda result, *_: result * 0),
 }  # fmt: skip
