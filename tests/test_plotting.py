@@ -2,12 +2,14 @@
 
 import io
 import re
+from pathlib import Path
 
 import pytest
 import torch
 from PIL import Image
+from shapes import compare, shapes
 
-from autograd_surprises.show.colours import GRADIENT_COLOUR, SLOPE_COLOUR, VALUE_COLOUR
+from autograd_surprises.facts.toml_data import tomllib
 from autograd_surprises.show.picture import Picture
 from helpers import functions
 from helpers.curves.figures import CurveArtists, plot_gallery, plot_gradient_curve
@@ -18,74 +20,38 @@ from helpers.functions import clamp, clamp_ste, round_ste
 from lessons.gradients_of_gradients.drawings import DescentDrawing
 from lessons.surrogate_gradients.operator_gallery import operators
 
-
-@pytest.fixture
-def artists():
-    return CurveArtists(*Picture(8, 3).subplots(1, 2))
-
-
-def with_gradient(fn):
-    """0, with the gradient fn(x)."""
-    return lambda x: fn(x).detach() * (x - x.detach())
-
-
-def points(line):
-    return list(zip(*map(list, line.get_data()), strict=True))
-
-
-@pytest.mark.parametrize(
-    "fn, full, hollow",
-    [
-        (torch.floor, [(-1, -1), (0, 0), (1, 1)], [(-1, -2), (0, -1), (1, 0)]),
-        (torch.ceil, [(-1, -1), (0, 0), (1, 1)], [(-1, 0), (0, 1), (1, 2)]),
-        (torch.sign, [(0, 0), (0, 0)], [(0, -1), (0, 1)]),
-        (torch.abs, [], []),
-    ],
-)
-def test_dots_at_a_jump_are_full_on_the_curve_and_hollow_beside_it(artists, fn, full, hollow):
-    for draw, drawn in ((fn, "value"), (with_gradient(fn), "gradient")):
-        artists.show(gradient_curve(draw, (-1.5, 1.5)))
-        for kind, wanted in (("dots", full), ("rings", hollow)):
-            found = points(getattr(artists, f"{drawn}_{kind}"))
-            assert [(round(x, 9), y) for x, y in found] == wanted, (drawn, kind)
+CURVES = {  # name: a function, and where and how it is measured; all are drawn into one figure
+    "jumps": (torch.floor, {"x": (-1.5, 1.5)}),
+    "jumps from the right": (torch.ceil, {"x": (-1.5, 1.5)}),
+    "a value at a jump": (torch.sign, {}),
+    "jumps of the gradient": (lambda x: torch.floor(x).detach() * (x - x.detach()), {}),
+    "a kink": (torch.abs, {}),
+    "a gradient at a kink": (lambda x: clamp(x, -1, 0.3, bound_gradient=0.5), {}),
+    "a lie": (round_ste, {}),
+    "lies outside": (lambda x: clamp_ste(x, -1, 2), {"grad_output": 3}),
+    "twice": (lambda x: x + x.detach(), {}),
+    "a pole": (lambda x: 1 / x, {}),
+    "a pole at an end": (lambda x: 1 / x.abs(), {"x": (0, 4)}),
+    "a pole at the other end": (lambda x: 1 / x.abs(), {"x": (-4, 0)}),
+    "NaN": (torch.log, {}),
+    "inf and NaN": (torch.sqrt, {}),
+    "smooth": (torch.sin, {}),
+}
+DRAWN = tomllib.loads(Path(__file__).with_name("curves.toml").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("bound_gradient", [0, 0.5, 1])
-def test_the_full_dot_at_a_kink_is_the_gradient_there(artists, bound_gradient):
-    artists.show(gradient_curve(lambda x: clamp(x, -1, 0.3, bound_gradient=bound_gradient)))
-    assert set(points(artists.gradient_dots)) == {(-1, bound_gradient), (0.3, bound_gradient)}
-
-
-def test_the_dashed_slope_has_no_stroke_at_a_kink(artists):
-    artists.show(gradient_curve(torch.abs))
-    slope = torch.as_tensor(artists.slope.get_data()[1])
-    assert sorted(set(slope[~slope.isnan()].round(decimals=3).tolist())) == [-1, 1]
-
-
-def test_lies_are_shaded_and_named_in_the_title(artists):
-    artists.show(gradient_curve(round_ste))
-    assert len(artists.mismatch.get_paths()) == 1
-    assert artists.gradient_ax.get_title() == "gradient ≠ slope"
-    artists.show(gradient_curve(torch.round))
-    assert len(artists.mismatch.get_paths()) == 0
-    assert artists.gradient_ax.get_title() == "gradient = slope"
-
-
-def test_lies_are_shaded_where_they_are_and_the_dashed_line_is_scaled_as_the_gradient(artists):
-    artists.show(gradient_curve(lambda x: clamp_ste(x, -1, 2), grad_output=3))
-    shaded = [path.get_extents() for path in artists.mismatch.get_paths()]
-    assert [(round(box.x0, 1), round(box.x1, 1)) for box in shaded] == [(-3, -1), (2, 3)]
-    slope = torch.as_tensor(artists.slope.get_data()[1])
-    assert sorted(set(slope[~slope.isnan()].round(decimals=3).tolist())) == [0, 3]
-
-
-def test_limits_hold_all_curves_and_ignore_what_a_pole_reaches(artists):
-    curves = [gradient_curve(torch.sin), gradient_curve(lambda x: 5 * torch.sin(x))]
-    artists.fit(curves)
-    low, high = artists.value_ax.get_ylim()
-    assert -7 < low < -5 and 5 < high < 7
-    artists.fit([gradient_curve(lambda x: 1 / x)])
-    assert artists.value_ax.get_ylim()[1] < 1000
+def test_what_is_drawn_of_a_curve():
+    """One after the other in one figure: nothing is left of the curve before."""
+    figure = Picture(8, 3)
+    artists = CurveArtists(*figure.subplots(1, 2))
+    for name, (fn, measure) in CURVES.items():
+        curve = gradient_curve(fn, **measure)
+        artists.fit([curve])
+        artists.show(curve)
+        figure.canvas.draw()
+        limits = [f"{low:.3g} {high:.3g}" for low, high in (ax.get_ylim() for ax in figure.axes)]
+        title = artists.gradient_ax.get_title()
+        compare(f"{' and '.join(limits)}; {title}; {shapes(artists)}", DRAWN[name])
 
 
 def test_a_figure_and_its_text():
@@ -125,31 +91,6 @@ def test_gallery_shares_its_scales_and_says_what_each_shows():
             plot_gallery(wrong)
     with pytest.raises(ValueError, match="got .* and columns=0"):
         plot_gallery(fns, columns=0)
-
-
-def test_value_stands_left_and_gradient_and_slope_right():
-    figure = plot_gradient_curve(lambda x: x + x.detach(), title="2 x, with the gradient of x")
-    left, right = figure.axes
-    assert (left.get_title(), right.get_title()) == ("value", "gradient ≠ slope")
-    assert left.get_window_extent().x1 < right.get_window_extent().x0
-    drawn = [(ax, line) for ax in figure.axes for line in ax.lines if len(line.get_xdata()) > 100]
-    assert [ax for ax, _ in drawn] == [left, right, right]
-    for (_, line), (label, colour, y) in zip(
-        drawn,
-        (
-            ("value", VALUE_COLOUR, lambda x: 2 * x),
-            ("autograd's gradient", GRADIENT_COLOUR, torch.ones_like),
-            ("true slope", SLOPE_COLOUR, lambda x: torch.full_like(x, 2)),
-        ),
-        strict=True,
-    ):
-        assert (line.get_label(), line.get_color()) == (label, colour)
-        x, shown = (torch.as_tensor(data)[:-1] for data in line.get_data())
-        torch.testing.assert_close(shown, y(x))
-
-
-def shifted(weight, by=0.0):
-    return round_ste(weight - by)
 
 
 def test_the_dashed_line_is_called_what_it_is():
