@@ -3,10 +3,12 @@
 import re
 
 import pytest
+import torch
 from matplotlib.collections import PolyCollection
 from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle
+from matplotlib.quiver import Quiver
 from matplotlib.text import Text
 
 from autograd_surprises.show.colours import GREEN, RED
@@ -29,6 +31,9 @@ def shape(part):
     elif isinstance(part, AxesImage):
         name, cells = "cells", part.get_array().ravel().tolist()
         numbers = cells[:: max(1, len(cells) // 12)]
+    elif isinstance(part, Quiver):
+        arrows = torch.tensor([*part.XY.T, part.U, part.V]).T.tolist()
+        name, numbers = "arrows", sum(arrows[:: max(1, len(arrows) // 6)], [])
     elif isinstance(part, PolyCollection):
         areas = [path.get_extents() for path in part.get_paths()]
         name, numbers = "area", [end for area in areas for end in (area.x0, area.x1)]

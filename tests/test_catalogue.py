@@ -3,16 +3,13 @@
 import re
 from collections import Counter
 from functools import cache
-from pathlib import Path
 
 import nbformat
 import pytest
 
 from autograd_surprises.facts import toml_data
 from autograd_surprises.facts.sections import address
-from autograd_surprises.messages import catalogue
 from autograd_surprises.messages.catalogue import (
-    MESSAGE_FILES,
     all_messages,
     all_questions,
     contains,
@@ -43,11 +40,6 @@ def test_an_id_is_its_own_and_so_is_its_family():
 def test_every_message_has_an_example_and_every_question_a_cause():
     assert {message.id for message in all_messages() if not message.examples} == ON_A_GPU_ONLY
     assert all(question.causes for question in all_questions())
-
-
-def test_every_file_is_read():
-    files = {file.name for file in Path(catalogue.__file__).parent.glob("*.toml")}
-    assert files == {*MESSAGE_FILES, "questions.toml"}
 
 
 # ------------------------------------------------------------ where it leads
@@ -138,22 +130,3 @@ def test_a_section_is_one_heading_of_its_notebook():
     assert [id for id in ids if places.count(address(id)) != 1] == []
     with pytest.raises(KeyError, match="none.of-this"):
         address("none.of-this")
-
-
-# ------------------------------------------------------------ what is refused
-
-
-@pytest.mark.parametrize(
-    "toml, complaint",
-    [
-        ('meanning = "a"\nfix = "b"', "tensors.toml, mine: .*'meanning'"),
-        ('fix = "b"', "tensors.toml, mine: .*'meaning'"),
-        ("[mine]", r"messages/tensors.toml: .*mine.* twice"),
-    ],
-)
-def test_a_wrong_entry_is_refused_with_its_place(monkeypatch, tmp_path, toml, complaint):
-    (tmp_path / "messages").mkdir()
-    (tmp_path / "messages" / "tensors.toml").write_text(f"[mine]\n{toml}")
-    monkeypatch.setattr(toml_data, "PACKAGE", tmp_path)
-    with pytest.raises(ValueError, match=complaint):
-        all_messages.__wrapped__()  # without the cache

@@ -148,24 +148,3 @@ def test_a_check_never_blames_the_answer_for_its_own_error(number):
         else:
             odd = lambda *args, make=make: make(right(*args))  # noqa: E731
         assert "your code raised" not in repr(judge(number, odd)), kind
-
-
-def test_an_error_outside_of_the_answer_says_what_was_returned():
-    def overwritten(x):
-        y = torch.sigmoid(x)  # backward needs its own result
-        with torch.no_grad():
-            return y.copy_(x.clamp(0, 1))
-
-    assert judge("override_backward.1", overwritten).why.startswith(
-        "the check cannot use what your code returned, a float32 tensor of shape (7,): "
-        "RuntimeError: one of the variables needed for gradient computation has been modified"
-    )
-
-
-def test_an_error_of_the_answer_is_called_so():
-    assert judge("backward_needs_a_gradient.1", lambda y, x, i: y @ x).why.startswith(
-        "your code raised RuntimeError in "
-    )
-    assert judge("override_backward.1", torch.hypot).why.startswith(
-        "your code raised TypeError: "
-    )  # no line

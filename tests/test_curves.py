@@ -17,10 +17,7 @@ SMOOTH = {
     "sin": (torch.sin, torch.cos),
     "exp": (torch.exp, torch.exp),
     "tanh": (torch.tanh, lambda x: 1 - torch.tanh(x) ** 2),
-    "cube": (lambda x: x**3, lambda x: 3 * x**2),
     "line": (lambda x: 2 - 0.5 * x, lambda x: torch.full_like(x, -0.5)),
-    "softplus": (F.softplus, torch.sigmoid),
-    "itself": (lambda x: x, torch.ones_like),
 }
 
 
@@ -133,14 +130,10 @@ def test_a_lie_at_one_kink_does_not_reach_the_next():
     assert gradient_curve(two_kinks).disagreement() == [(0.0, 0.0)]
 
 
-@pytest.mark.parametrize("fn", [torch.relu, torch.abs, F.hardtanh, F.relu6, torch.frac, torch.tan])
-def test_honest_functions_are_not_accused(fn):
-    assert gradient_curve(fn).disagreement() == []
-
-
 @pytest.mark.parametrize(
     "fn, x",
     [
+        *((fn, (-3, 3)) for fn in (torch.relu, F.hardtanh, torch.frac, torch.tan)),
         (lambda x: torch.sin(30 * x), (-3, 3)),
         (lambda x: x**1.5, (0, 3)),
         (lambda x: torch.xlogy(x, x), (0, 3)),
@@ -148,7 +141,7 @@ def test_honest_functions_are_not_accused(fn):
         (torch.sin, (0, 200)),
     ],
 )
-def test_nor_are_steep_large_and_wavy_ones(fn, x):
+def test_honest_functions_are_not_accused(fn, x):
     assert gradient_curve(fn, x).disagreement() == []
 
 
@@ -189,23 +182,15 @@ def test_a_module_a_partial_and_an_in_place_function():
     assert torch.equal(in_place.grad, gradient_curve(torch.relu).grad)
 
 
-class OtherOutside(torch.autograd.Function):
+def outside(number):
     """x, with the gradient 1 from -1 to 1 and another number outside."""
 
-    @staticmethod
-    def forward(ctx, x, outside):
-        ctx.save_for_backward(x)
-        ctx.outside = outside
-        return x.clone()
+    def function(x):
+        y = x.clone()
+        y.register_hook(lambda gradient: gradient.masked_fill(x.abs() > 1, number))
+        return y
 
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output.masked_fill(x.abs() > 1, ctx.outside), None
-
-
-def outside(number):
-    return lambda x: OtherOutside.apply(x, number)
+    return function
 
 
 def bounded(bound_gradient):

@@ -22,14 +22,11 @@ from helpers.explore.explorer import explore
 from helpers.functions import SURROGATES
 from lessons.a_codebook.drawings import CodebookDrawing
 from lessons.backward_needs_a_gradient.drawings import FieldDrawing, JacobianDrawing
-from lessons.choices import ESTIMATORS, bias_and_spread, estimates, exact_gradient
 from lessons.clipping_and_half_precision.drawings import HalfPrecisionDrawing
 from lessons.custom_operators.operator_support import MEASURED, NEEDS, SupportDrawing
-from lessons.derivatives import derivatives
 from lessons.drawings.arrow import Arrow, angle_between
 from lessons.gradients_of_gradients.drawings import CurvatureDrawing, DescentDrawing
 from lessons.right_value_wrong_gradient.kl_terms import KLTermsDrawing
-from lessons.six_estimators.drawings import EstimatorsDrawing
 from lessons.surrogate_gradients.drawings import SurrogateDrawing
 
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script")  # torch's own, in jvp
@@ -53,42 +50,6 @@ def test_the_second_bar_is_what_backward_says_not_the_product():
     drawing = JacobianDrawing(hooked, torch.ones(2))
     assert drawing.show(v1=3.0, v2=1.0) == "v @ J = [6, 2], x.grad = [2, 2]"
     assert [bar.get_height() for bar in moving(drawing, Rectangle, 3)] == [6, 2, 2, 2]
-
-
-def test_field_arrows_point_down_the_weighted_sum():
-    drawing = FieldDrawing(goals)
-    drawing.show(v1=1.0, v2=0.0)
-    arrows, v, _ = drawing.moving
-    assert (v.U.item(), v.V.item()) == (1, 0)
-    points = torch.tensor(arrows.XY, dtype=torch.float32)
-    ways = torch.stack([torch.tensor(arrows.U), torch.tensor(arrows.V)], -1)
-    to_goal = 1 - points
-    cosine = torch.nn.functional.cosine_similarity(ways, to_goal)
-    away = to_goal.norm(dim=1) > 1e-3
-    assert torch.allclose(cosine[away], torch.ones(1))
-    assert ways.norm(dim=1).max() < 1.001
-    drawing.show(v1=1.0, v2=-2.0)
-    assert drawing.ranges == {"v": (-2, 1)}
-
-
-def test_curvature_touches_its_curve():
-    drawing = CurvatureDrawing(torch.exp)
-    drawing.show(at=1.0)
-    value, slope, curvature = (moving(drawing, Line2D, k) for k in range(3))
-    curve, tangent, parabola, below, dot, vertex, *_ = value
-    x = torch.tensor(curve.get_xdata())
-    near = (x - 1).abs() < 0.1
-    off = [torch.tensor(line.get_ydata()) - x.exp() for line in (parabola, tangent)]
-    assert off[0][near].abs().max() < 0.001
-    assert 0.01 < off[1][near].abs().max() < 0.02
-    assert vertex.get_xydata()[0].tolist() == pytest.approx([0, torch.e / 2])
-    for (curve, *_), right in zip(
-        (value, slope, curvature), derivatives(torch.exp, x), strict=True
-    ):
-        assert torch.allclose(torch.tensor(curve.get_ydata()), right)
-    for line, at in ((below, dot), slope[1:3], curvature[1:3]):
-        assert at.get_xydata()[0].tolist() == pytest.approx([1, torch.e])
-        assert line.get_xdata()[0] == 1
 
 
 def test_curvature_marks_what_is_not_finite():
@@ -196,24 +157,6 @@ def test_far_and_undefined_numbers_do_not_break_a_picture(make, sliders):
     for name, slider in explorer.sliders.items():
         explorer.set(**{name: slider.min})
         explorer.set(**{name: slider.max})
-
-
-def test_estimators_show_their_errors_and_what_is_exact():
-    drawing = EstimatorsDrawing()
-    drawing.show(temperature=0.5, samples=100)
-    dots_ax, error_ax = drawing.figure.axes
-    exact, dots = dots_ax.lines
-    assert exact.get_xdata()[0] == exact_gradient()[3, 0]
-    places = dict(zip(ESTIMATORS, torch.as_tensor(dots.get_xdata()).reshape(6, 20), strict=True))
-    for name in ("softmax", "straight-through"):
-        answer = estimates(name, 0.5, samples=1)[0, 3, 0].clamp(-4, 8)
-        torch.testing.assert_close(places[name], answer.expand(20))  # nothing random
-    mean = estimates("Gumbel hard", 0.5, samples=20_000)[:100, 3, 0].mean()
-    torch.testing.assert_close(places["Gumbel hard"][0], mean)
-    bias, spread, error = (torch.as_tensor(line.get_xdata()) for line in error_ax.lines)
-    assert (len(bias), len(spread), len(error)) == (4, 4, 6)  # none where it is 0
-    expected = bias_and_spread(estimates("Gumbel hard", 0.5, samples=20_000))
-    torch.testing.assert_close(error[3].item(), (expected[0] ** 2 + expected[1] ** 2 / 100) ** 0.5)
 
 
 def test_a_codebook_without_a_way_back_to_z_says_so():

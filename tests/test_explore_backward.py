@@ -7,11 +7,10 @@ from itertools import combinations
 
 import pytest
 import torch
-from matplotlib.colors import to_hex
 
 from autograd_surprises.show.layers import arranged
 from helpers.explore import explore_backward, freeze
-from helpers.explore.drawings.backward_run import ACTIVE, DEAD, EMPTY, GREY, LOOKS, PALE, SPOILED
+from helpers.explore.drawings.backward_run import ACTIVE, GREY, PALE
 from helpers.explore.freezing import LARGEST
 
 
@@ -145,39 +144,6 @@ def test_a_dead_way_is_grey_and_says_why():
 def text_of(explorer, words):
     shown = explorer.figure.axes[0].texts
     return next(text for text in shown if words in {text.get_text(), *text.get_text().split()})
-
-
-def look_of(explorer, name):
-    """Which kind of box this name is in."""
-    renderer = explorer.figure.canvas.get_renderer()
-    x, y = text_of(explorer, name).get_window_extent(renderer).min
-    patches = explorer.figure.axes[0].patches
-    (patch,) = (p for p in patches if p.get_window_extent(renderer).contains(x, y))
-    look = to_hex(patch.get_facecolor()), to_hex(patch.get_edgecolor())
-    looks = {"dead": DEAD, "empty": EMPTY, "spoiled": SPOILED, **LOOKS}
-    return next(kind for kind, (fill, edge, *_) in looks.items() if (fill, to_hex(edge)) == look)
-
-
-def test_a_box_looks_as_what_became_of_it():
-    w, far, bad = leaf(0.4), leaf(2.0), leaf(0.0)
-    explorer = explore_backward(
-        lambda: torch.round(w) + (3 * far).detach() + (bad**2).sqrt(),
-        {"w": w, "far": far, "bad": bad},
-    )
-    assert [look_of(explorer, name) for name in ("w", "bad")] == ["leaf", "leaf"]
-    assert look_of(explorer, "MulBackward0") == "dead", "backward never gets there"
-    steps = {}
-    for step in range(explorer.drawing.last + 1):
-        explorer.set(step=step)
-        steps |= {
-            name: step for name in ("w", "bad") if f"{name}.grad is filled" in explorer.summary
-        }
-    first, last = sorted(steps, key=steps.get)
-    explorer.set(step=steps[last])
-    after = {"w": "empty", "bad": "spoiled"}
-    assert look_of(explorer, first) == after[first]
-    assert look_of(explorer, "far") == "empty"
-    assert look_of(explorer, "detach()") == "cut"
 
 
 def settings(explorer):

@@ -11,7 +11,6 @@ from PIL import Image
 from read_strokes import read_strokes
 from stored_titles import width_of_title
 
-from autograd_surprises.show.live_picture import LivePicture
 from helpers.explore.controls import control, positions
 from helpers.explore.explorer import explore
 from helpers.functions import round_ste
@@ -26,32 +25,11 @@ def explorer():
     return explore(round_to, step=(0.5, 2.0, 0.5), rounding=["round", "floor"])
 
 
-def frame(explorer):
-    return read_strokes(explorer.picture)[0]
-
-
 def test_controls_start_at_the_defaults_of_the_function(explorer):
     assert explorer.values == {"step": 0.5, "rounding": "round"}
     assert explorer.summary == (
         "round_to, step=0.5, rounding=round: value -3 to 3, gradient 0, slope 0"
     )
-
-
-def drawn(explorer, name):
-    """The points of the line with this name, without the gaps at jumps."""
-    (line,) = (line for ax in explorer.figure.axes for line in ax.lines if line.get_gid() == name)
-    points = torch.as_tensor(line.get_xydata())
-    return points[points.isfinite().all(1)]
-
-
-def test_the_lines_are_the_curve(explorer):
-    for values in ({}, {"step": 2.0}, {"rounding": "floor"}):
-        explorer.set(**values)
-        curve = explorer.curve
-        for name, numbers in (("value", curve.y), ("gradient", curve.grad)):
-            assert set(map(tuple, drawn(explorer, name).tolist())) == set(
-                zip(curve.x.tolist(), numbers.tolist(), strict=True)
-            )
 
 
 def test_a_moved_slider_moves_curve_picture_and_text(explorer):
@@ -96,32 +74,6 @@ def test_the_title_says_whether_the_gradient_is_the_slope():
         explorer.set(lie=bool(lie), half=bool(half))
         assert explorer.figure.axes[1].get_title() == f"gradient {title} slope"
         assert bool(explorer.curve.disagreement()) == (title == "≠")
-
-
-def frame_drawn_again(explorer):
-    again = LivePicture(explorer.figure, explorer.drawing.moving)
-    again.refresh()
-    return read_strokes(again)[0]
-
-
-def test_whatever_changes_in_a_figure_is_shown(explorer):
-    """Even if it is not among the parts that a drawing lists as moving."""
-    value_ax = explorer.figure.axes[0]
-    keep_hearing = explorer.figure.stale_callback
-    for change in (
-        lambda: value_ax.set_title("changed"),
-        lambda: value_ax.set_ylim(-9, 9),
-        lambda: value_ax.annotate("new", (0, 0)),
-        lambda: explorer.figure.legends[0].set_visible(False),
-    ):
-        explorer.set(step=0.5)
-        before = read_strokes(explorer.picture)
-        change()
-        explorer.figure.canvas.draw()  # by somebody else
-        explorer.set(step=0.5)
-        assert read_strokes(explorer.picture) != before
-        assert frame(explorer) == frame_drawn_again(explorer)
-        explorer.figure.stale_callback = keep_hearing
 
 
 def test_an_error_is_shown_in_red_and_raised_and_goes_away():

@@ -82,22 +82,15 @@ def build(kind, source, folder):
 
 
 @pytest.fixture(scope="module")
-def sdist(tmp_path_factory):
-    """Built from a copy of the project, and unpacked."""
-    folder = tmp_path_factory.mktemp("sdist")
+def wheel(tmp_path_factory):
+    """Built from an sdist of a copy of the project, as a release is."""
+    folder = tmp_path_factory.mktemp("wheel")
     left = shutil.ignore_patterns(".*", "build", "__pycache__", "*.egg-info")
     build("sdist", shutil.copytree(ROOT, folder / "source", ignore=left), folder)
     (file,) = folder.glob("*.tar.gz")
     shutil.unpack_archive(file, folder / "unpacked", filter="data")
     (unpacked,) = (folder / "unpacked").iterdir()
-    return unpacked
-
-
-@pytest.fixture(scope="module")
-def wheel(sdist, tmp_path_factory):
-    """Built from the sdist, as a release is."""
-    folder = tmp_path_factory.mktemp("wheel")
-    build("wheel", sdist, folder)
+    build("wheel", unpacked, folder)
     (file,) = folder.glob("*.whl")
     return zipfile.ZipFile(file)
 

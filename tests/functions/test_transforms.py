@@ -9,7 +9,7 @@ from torch.autograd import forward_ad
 from torch.func import grad, jvp, vjp, vmap
 
 from autograd_surprises.report_card import report_card
-from tests.functions.operators import OPERATORS, OTHERS, all_at_once, among_others
+from tests.functions.operators import OPERATORS, OTHERS, among_others
 from tests.functions.test_formulas import (
     expected_gradient,
     same,
@@ -126,18 +126,6 @@ def test_an_upstream_with_a_tangent(name):
         value, tangent = forward_ad.unpack_dual(got)
     same(value, with_others(name, X, upstream), X.dtype)
     same(tangent, with_others(name, X, torch.ones_like(X)), X.dtype)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:Attempted to insert a get_attr Node")
-def test_linearize():
-    """It drops what is written into y.detach(). The tangent of a product needs the right y."""
-    product = lambda x: all_at_once(x) * x  # noqa: E731
-    y, forward = torch.func.linearize(product, X)
-    assert torch.equal(y, product(X))
-    tangents = forward(UPSTREAM), jvp(product, (X,), (UPSTREAM,))[1]
-    for name, got, want in zip(OPERATORS, *tangents, strict=True):
-        same(got, want, X.dtype, name)
 
 
 # One compilation for all operators, each at its own row, is several times as fast as one for each.

@@ -4,6 +4,7 @@ import html
 import re
 
 import faulty
+import faulty_elsewhere
 import pytest
 import torch
 from faulty import identity
@@ -98,18 +99,6 @@ def test_a_row_answers_to_its_name():
 # ---- The assertion that README.md and docs/your_own_code.md show
 
 
-class Ordinary(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x**3
-
-    @staticmethod
-    def backward(ctx, gradient):
-        (x,) = ctx.saved_tensors
-        return gradient * 3 * x**2
-
-
 @pytest.mark.parametrize("page", ["README.md", "docs/your_own_code.md"])
 def test_the_assertion_on_a_page_fits_a_function_for_training(page):
     text = (notebook_files()[0].parent.parent / page).read_text("utf-8")
@@ -119,7 +108,7 @@ def test_the_assertion_on_a_page_fits_a_function_for_training(page):
     given = {"loss_fn": torch.nn.functional.mse_loss, "model": model}
     given |= {"batch": torch.ones(3, 2), "target": torch.ones(3, 1), "torch": torch}
     given["MyRoundSTE"] = faulty.RoundStraightThrough
-    exec(code, {**given, "MyOp": Ordinary})
+    exec(code, {**given, "MyOp": faulty_elsewhere.OldStyle})
     assert model.weight.grad is None
     for wrong in (faulty.SlopeOfAnother, faulty.TooManyGradients, faulty.NotLinear):
         with pytest.raises(AssertionError, match=r"report card of"):
