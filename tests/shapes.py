@@ -2,8 +2,8 @@
 
 import re
 
+import numpy as np
 import pytest
-import torch
 from matplotlib.collections import PolyCollection
 from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
@@ -32,7 +32,7 @@ def shape(part):
         name, cells = "cells", part.get_array().ravel().tolist()
         numbers = cells[:: max(1, len(cells) // 12)]
     elif isinstance(part, Quiver):
-        arrows = torch.tensor([*part.XY.T, part.U, part.V]).T.tolist()
+        arrows = np.column_stack([part.XY, part.U, part.V]).tolist()
         name, numbers = "arrows", sum(arrows[:: max(1, len(arrows) // 6)], [])
     elif isinstance(part, PolyCollection):
         areas = [path.get_extents() for path in part.get_paths()]
@@ -44,8 +44,10 @@ def shape(part):
 
 
 def shapes(drawing):
-    """What moves in a drawing, or in the two panels of a curve."""
-    return "; ".join(shape(part) for part in drawing.moving if part.get_visible())
+    """What moves in a drawing or a curve, and the range that the axes of a drawing have to show."""
+    ranges = getattr(drawing, "ranges", {}).items()
+    said = [f"{name} from {low:.3g} to {high:.3g}" for name, (low, high) in ranges]
+    return "; ".join([*said, *(shape(part) for part in drawing.moving if part.get_visible())])
 
 
 def compare(found, wanted):
