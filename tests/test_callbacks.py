@@ -5,6 +5,7 @@ import sys
 import threading
 
 import pytest
+from unseen_pictures import unseen_pictures  # noqa: F401
 
 from helpers.explore import callbacks, explore
 from helpers.explore.callbacks import in_this_thread

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from unseen_pictures import unseen_pictures  # noqa: F401
 
 from helpers.curves import gradient_curve
 from helpers.explore import explore
@@ -70,17 +71,6 @@ def test_a_dragged_handle_moves_its_sliders_to_the_nearest_value():
     field.picture.dragged = {"v1": -0.52, "v2": 0.81}
     assert field.values == {"v1": pytest.approx(-0.5), "v2": pytest.approx(0.8)}
     assert field.drawing.moving[-1].get_xydata()[0].tolist() == pytest.approx([-0.5, 0.8])
-
-
-def test_a_handle_is_drawn_where_the_page_can_grab_it():
-    for explorer in (
-        explore(round_ste, point=0.3),
-        explore(FieldDrawing(torch.square), v1=(-1.0, 1.0), v2=(-1.0, 1.0)),
-    ):
-        marks = [style for style in explorer.picture.styles if style["name"] == "handle"]
-        assert [mark["kind"] for mark in marks] == ["marks"]
-        (handle,) = explorer.picture.handles
-        assert set(handle["names"]) - {None} <= set(explorer.sliders)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import sys
 import warnings
 
 import pytest
+from unseen_pictures import unseen_pictures  # noqa: F401
 
 from autograd_surprises.show.picture import Picture
 from helpers.explore import explorer as explorer_module

@@ -1,6 +1,7 @@
 """Imports point down: between packages, and between their folders."""
 
 import ast
+import functools
 import os
 from collections import defaultdict
 from pathlib import Path
@@ -43,6 +44,7 @@ def module(name):
     return parts if ROOT.joinpath(*parts).with_suffix(".py").exists() else [*parts, "__init__"]
 
 
+@functools.cache
 def arrows():
     """{folder: {(importing, imported): [place of the import]}}, between what is in that folder."""
     found = defaultdict(lambda: defaultdict(list))

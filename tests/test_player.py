@@ -3,6 +3,7 @@
 import ipywidgets
 import pytest
 import traitlets
+from unseen_pictures import unseen_pictures  # noqa: F401
 
 from helpers.explore.controls import control
 from helpers.explore.explorer import explore

@@ -3,6 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from unseen_pictures import unseen_pictures  # noqa: F401
 
 from helpers.curves.agreement import describe_differences, measure_together
 from helpers.explore.drawings.side_by_side import SideBySideDrawing

@@ -2,6 +2,7 @@
 
 import ipywidgets
 import pytest
+from unseen_pictures import unseen_pictures  # noqa: F401
 
 from helpers.explore import explore
 

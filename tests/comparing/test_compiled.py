@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
-from functorch.compile import make_boxed_func
 from torch import nn
-from torch._dynamo.backends.common import aot_autograd
 
 from autograd_surprises.command.parser import main
 from autograd_surprises.comparing.compiled_step import CompiledRun
@@ -24,7 +22,8 @@ ROOT = Path(__file__).parent.parent.parent
 def first_of(threads):
     """Each compiles; `make test` takes the first."""
     first, *others = threads
-    return [first, *(pytest.param(each, marks=pytest.mark.slow) for each in others)]
+    rows = (each if isinstance(each, tuple) else (each,) for each in others)
+    return [first, *(pytest.param(*row, marks=pytest.mark.slow) for row in rows)]
 
 
 class TakesNone(torch.autograd.Function):
@@ -134,6 +133,7 @@ def only_float32(x):
     return x.tanh()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "function, dtype, part",
     [(torch.tanh, torch.float64, "computes with"), (only_float32, torch.float32, "'Double'")],
@@ -261,6 +261,8 @@ def test_fewer_digits_are_no_fault():
 
 def planted(operation, change):
     """The name of a backend in which a result of an operation of backward is another one."""
+    from functorch.compile import make_boxed_func  # takes seconds, where nothing is compiled, too
+    from torch._dynamo.backends.common import aot_autograd
 
     def backward(graph, inputs):
         for node in list(graph.graph.nodes):
@@ -339,7 +341,9 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("words, code, part", [([], 0, "SAME"), (["function"], 1, "TakesNone")])
+@pytest.mark.parametrize(
+    "words, code, part", first_of([(["function"], 1, "TakesNone"), ([], 0, "SAME")])
+)
 def test_a_script(words, code, part, folder, capsys):
     command = "compare --compiled --backend aot_eager train.py"
     assert main([*command.split(), *words]) == code
