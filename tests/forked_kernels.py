@@ -3,7 +3,7 @@
 import multiprocessing
 import os
 
-IMPORTED = ["torch", "matplotlib.pyplot", "ipykernel.kernelapp", "ipywidgets", "anywidget"]
+IMPORTED = ["torch._dynamo", "matplotlib.pyplot", "ipykernel.kernelapp", "ipywidgets", "anywidget"]
 
 
 class ForkedKernel:
