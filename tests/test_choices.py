@@ -62,14 +62,6 @@ def test_which_estimator_has_the_smallest_error_does_not_depend_on_the_seed(seed
         assert all(error[each] < 1.15 * error[least] for each in best)
 
 
-def test_bias_and_spread_of_made_up_estimates():
-    exact = exact_gradient()
-    bias, spread = bias_and_spread(torch.stack([2.5 * exact, 1.5 * exact] * 500))
-    assert (round(bias, 2), round(spread, 2)) == (1.0, 0.5)
-    bias, spread = bias_and_spread(torch.stack([2.0 * exact, 0.5 * exact]))
-    assert (bias, round(spread, 2)) == (0, 0.75)  # a mean of two is off by more than 0.25
-
-
 @pytest.mark.parametrize("of_others, part", [(False, 0.5), (True, 1.0)])
 def test_the_mean_of_a_batch_contains_the_sample_itself(of_others, part):
     """By enumeration of all batches of two: (n - 1)/n of the gradient is left."""

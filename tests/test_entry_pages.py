@@ -1,15 +1,11 @@
 """Pages of messages, questions, rules and operations: addresses stay, and the code was run."""
 
-import re
 from pathlib import Path
 
 import pytest
-from test_messages import IS_OLD, LATER
 
-from autograd_surprises.messages.catalogue import all_messages, contains
 from autograd_surprises.symptoms.all_rules import all_rules
 from cases.rule_examples import rule_examples
-from tools.printed_by_torch import output_of
 from tools.website import generated
 from tools.website.__main__ import sources
 
@@ -39,21 +35,6 @@ def test_each_entry_has_a_page_or_a_line_to_which_its_address_leads(pages, monke
             assert f'<a id="{id}"></a>' in pages["messages"]
         else:
             assert f"](m/{id}.html)" in pages["messages"]
-
-
-@pytest.mark.slow
-def test_the_page_of_a_message_shows_what_torch_prints_for_its_code(pages):
-    for message in all_messages():
-        if IS_OLD and message.id in LATER:
-            continue
-        own = pages[f"m/{message.id}"].partition("\n## What the doctor says")[0]
-        printed = re.findall(r"^````text\n(.*?)\n````", own, re.MULTILINE | re.DOTALL)
-        assert len(printed) == len(message.examples) + bool(message.repaired)
-        if message.repaired:
-            assert printed.pop() == output_of(message.repaired).rstrip("\n")
-        for text in printed:
-            assert any(contains(text, wording) for wording in message.wordings), message.id
-        assert "**What helps:**" in own or not message.fix
 
 
 @pytest.mark.slow

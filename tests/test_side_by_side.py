@@ -121,17 +121,6 @@ def test_the_columns_have_the_same_scales_and_hold_every_curve():
     assert [[ax.axis() for ax in row] for row in (values, gradients)] == limits
 
 
-def test_a_column_shows_its_own_curve():
-    drawing = SideBySideDrawing({"relu": torch.relu, "scaled": scaled}, (-1, 1))
-    drawing.show(size=5.0)
-    axes = drawing.figure.axes
-    for value_ax, gradient_ax, name in zip(axes[:2], axes[2:], ("relu", "scaled"), strict=True):
-        assert value_ax.get_title() == name
-        curve, lines = drawing.curves[name], [*value_ax.lines, *gradient_ax.lines]
-        drawn = {line.get_label(): line.get_ydata()[0] for line in lines if len(line.get_ydata())}
-        assert (drawn["value"], drawn["autograd's gradient"]) == (curve.y[0], curve.grad[0])
-
-
 @pytest.mark.parametrize(
     "functions, sliders, error, message",
     [

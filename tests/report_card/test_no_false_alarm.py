@@ -4,7 +4,7 @@ import faulty
 import pytest
 import torch
 import torch.nn.functional as F
-from faulty import NESTED
+from faulty import NESTED, of_saved
 
 from autograd_surprises.report_card import report_card
 from autograd_surprises.report_card.questions import COMPILED
@@ -98,10 +98,7 @@ def test_examples_of_other_sizes(example):
 class Relu(faulty.MasksByMultiplying):
     """The gradient at 0 is 1, which is as right as the 0 of torch.relu."""
 
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return torch.where(x >= 0, grad_output, 0)
+    backward = of_saved(lambda x, g: torch.where(x >= 0, g, 0))
 
 
 @each("flush", [False, True])
@@ -184,19 +181,8 @@ def test_a_gradient_is_not_judged_where_there_is_no_value():
     class SafeLog(faulty.Square):
         """As in pyro: the slope is bounded by a number that each dtype has its own of."""
 
-        @staticmethod
-        def forward(x):
-            return x.log()
-
-        @staticmethod
-        def backward(ctx, grad_output):
-            (x,) = ctx.saved_tensors
-            return grad_output / x.clamp(min=torch.finfo(x.dtype).eps)
-
-        @staticmethod
-        def jvp(ctx, tangent):
-            (x,) = ctx.saved_tensors
-            return tangent / x.clamp(min=torch.finfo(x.dtype).eps)
+        forward = staticmethod(lambda x: x.log())
+        backward = jvp = of_saved(lambda x, g: g / x.clamp(min=torch.finfo(x.dtype).eps))
 
     require_passed(report_card(SafeLog.apply, positive), but={NESTED})
 
@@ -216,19 +202,9 @@ def test_a_surrogate_in_float32_is_compared_with_like_in_float32_too():
     """Only its dtype is wrong: the numbers are those of like, to what float32 can hold."""
 
     class Spike(faulty.Square):
-        @staticmethod
-        def forward(x):
-            return (x > 0).float()
-
-        @staticmethod
-        def backward(ctx, grad_output):
-            (x,) = ctx.saved_tensors
-            return grad_output / (1 + x * x)
-
-        @staticmethod
-        def jvp(ctx, tangent):
-            (x,) = ctx.saved_tensors
-            return (tangent / (1 + x * x)).float()
+        forward = staticmethod(lambda x: (x > 0).float())
+        backward = of_saved(lambda x, g: g / (1 + x * x))
+        jvp = of_saved(lambda x, t: (t / (1 + x * x)).float())
 
     card = report_card(Spike.apply, x, like=torch.atan)
     require_passed(card, but={"output dtype", NESTED})

@@ -1,12 +1,11 @@
 """Operators of torch.library: opcheck beside the gradient, and advice that fits an operator."""
 
 import warnings
-from dataclasses import dataclass
 
 import pytest
 import torch
+from faulty import Square
 from torch import Tensor
-from torch.autograd import Function
 
 from autograd_surprises import report_card
 from autograd_surprises.messages import known_message
@@ -50,17 +49,6 @@ RIGHT = operator("square", vmap=batched_square)
 ALONE = operator("square_without_vmap")
 
 
-@dataclass(frozen=True)
-class Fault:
-    """What the card has to say: row, a part of its message and remedy, other rows it touches."""
-
-    operator: torch.library.CustomOpDef
-    row: str
-    says: str
-    remedy: str
-    also: tuple = ()
-
-
 def doubled_in_place(x: Tensor) -> Tensor:
     return x.mul_(2) * x / 4
 
@@ -77,38 +65,38 @@ def through_numpy(ctx, grad_output):
     return 2 * torch.from_numpy(ctx.saved_tensors[0].detach().numpy()) * grad_output
 
 
-FAULTS = {
-    "a backward wrong by 2": Fault(
+FAULTS = {  # the operator, its row, a part of its message and of its remedy, other rows it touches
+    "a backward wrong by 2": (
         operator("wrong_by_2", backward=lambda ctx, g: 4 * ctx.saved_tensors[0] * g),
         "slope", "at x = 0.3", "pass like=",
     ),
-    "no backward": Fault(
+    "no backward": (
         operator("no_backward", backward=None),
         "one gradient per input", "no autograd formula was registered", "register_autograd",
     ),
-    "writes into its input": Fault(
+    "writes into its input": (
         operator("writes", doubled_in_place),
         "opcheck: schema", "not defined as mutable", "mutates_args",
-        ("input untouched", "slope", "double backward"),
+        "input untouched", "slope", "double backward",
     ),
-    "no fake": Fault(
+    "no fake": (
         operator("no_fake", fake=None),
-        "opcheck: fake tensor", "no fake impl", "register_fake", ("opcheck: traced backward",),
+        "opcheck: fake tensor", "no fake impl", "register_fake", "opcheck: traced backward",
     ),
-    "a fake of another shape": Fault(
+    "a fake of another shape": (
         operator("longer", fake=lambda x: x.new_empty(x.numel() + 1)),
         "opcheck: fake tensor", "are not equal", "is like the operator's result",
-        ("opcheck: traced backward",),
+        "opcheck: traced backward",
     ),
-    "a dtype of its own": Fault(
+    "a dtype of its own": (
         operator("float64", in_float64),
         "output dtype", "for an input of float32", "y.to(x.dtype)",
-        ("opcheck: fake tensor", "non-contiguous"),
+        "opcheck: fake tensor", "non-contiguous",
     ),
-    "a backward that cuts the graph": Fault(
+    "a backward that cuts the graph": (
         operator("cuts", backward=through_numpy),
         "double backward", "at x = -3", "constant",
-        ("opcheck: traced backward", "autocast", "bfloat16"),  # of NumPy
+        "opcheck: traced backward", "autocast", "bfloat16",  # of NumPy
     ),
 }  # fmt: skip
 
@@ -139,10 +127,10 @@ def test_vmap_says_which_operator_it_calls_row_by_row(capfd):
 
 @each("name", FAULTS)
 def test_a_fault_is_found_by_its_row(name):
-    fault = FAULTS[name]
-    row = (card := report_card(fault.operator, X))[fault.row]
-    assert fault.says in row.message and fault.remedy in row.remedy, str(card)
-    assert bad_rows(card) - NEVER == {fault.row, *fault.also}, str(card)
+    made, found, says, remedy, *also = FAULTS[name]
+    row = (card := report_card(made, X))[found]
+    assert says in row.message and remedy in row.remedy, str(card)
+    assert bad_rows(card) - NEVER == {found, *also}, str(card)
 
 
 @pytest.mark.slow
@@ -157,17 +145,10 @@ def test_the_advice_on_transforms_is_about_the_operator():
     assert {card[f"compile({name})"].status for name in ("aot_eager", "inductor")} == {"works"}
 
 
-class AroundOperator(Function):
+class AroundOperator(Square):
     """What the advice recommends: setup_context and a jvp around the operator."""
 
-    generate_vmap_rule = True
     forward = staticmethod(lambda x: RIGHT(x))
-    backward = jvp = staticmethod(of_square)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-        ctx.save_for_forward(*inputs)
 
 
 def test_a_function_around_the_operator_works_as_the_advice_says():
@@ -182,7 +163,7 @@ torch.library.impl("trial::implicit", "CompositeImplicitAutograd", square)
 
 
 def test_an_operator_cannot_be_told_to_mark_its_input():
-    row = report_card(FAULTS["writes into its input"].operator, X)["input untouched"]
+    row = report_card(FAULTS["writes into its input"][0], X)["input untouched"]
     assert "make a new tensor" in row.remedy and "mark_dirty" not in row.remedy
 
 
