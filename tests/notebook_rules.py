@@ -5,7 +5,6 @@ import io
 import re
 import tokenize
 from dataclasses import dataclass
-from pathlib import Path
 
 import nbformat
 
@@ -15,8 +14,6 @@ from tools.notebooks import (
     SOURCE_HIDDEN,
     headings,
     is_folded,
-    lesson_of,
-    sections,
 )
 from tools.reading import (
     EXPLORERS,
@@ -40,20 +37,10 @@ def rule(function):
 class Notebook:
     name: str
     node: nbformat.NotebookNode
-    text: str
 
     @classmethod
     def load(cls, path):
-        text = path.read_text(encoding="utf-8")
-        return cls(path.name, nbformat.reads(text, as_version=4), text)
-
-    @property
-    def number(self):
-        return self.name[:2]
-
-    @property
-    def lesson(self):
-        return lesson_of(Path(self.name))
+        return cls(path.name, nbformat.read(path, as_version=4))
 
     @property
     def cells(self):
@@ -64,20 +51,12 @@ class Notebook:
         return [cell for cell in self.cells if cell.cell_type == "code"]
 
     @property
-    def markdown(self):
-        return [cell for cell in self.cells if cell.cell_type == "markdown"]
-
-    @property
     def outputs(self):
         return [(cell, output) for cell in self.code for output in cell.outputs]
 
     @property
     def tasks(self):
         return [task for cell in self.cells if (task := task_of(cell))]
-
-    @property
-    def sections(self):
-        return sections(self.node)
 
 
 @rule

@@ -3,13 +3,8 @@
 import pytest
 import torch
 from torch import nn
-from torch.autograd import forward_ad
 from torch.library import custom_op
 from torch.utils.checkpoint import checkpoint
-
-from lessons.custom_operators.registered_operators import square
-
-USES_JIT = pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
 
 
 def test_ddp_does_not_divide_the_batch():
@@ -29,16 +24,6 @@ def test_ddp_does_not_divide_the_batch():
     finally:
         torch.distributed.destroy_process_group()
     assert model.module.rows == 6
-
-
-@USES_JIT
-def test_forward_mode_of_an_operator_is_silent_unless_the_input_requires_a_gradient():
-    x, one = torch.tensor(3.0), torch.tensor(1.0)
-    assert torch.func.jvp(square, (x,), (one,))[1] == 0
-    with forward_ad.dual_level():
-        assert forward_ad.unpack_dual(square(forward_ad.make_dual(x, one))).tangent is None
-        with pytest.raises(NotImplementedError, match="jvp"):
-            square(forward_ad.make_dual(x.clone().requires_grad_(), one))
 
 
 def test_an_operator_overwrites_a_leaf_without_an_error():

@@ -1,4 +1,4 @@
-"""Every notebook obeys every rule of tests/notebook_rules/, and every rule can complain."""
+"""Every notebook obeys every rule of tests/notebook_rules.py."""
 
 import functools
 import re

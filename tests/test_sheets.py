@@ -34,24 +34,14 @@ def test_a_sheet_has_every_cell_but_the_solutions_and_no_output(handed_out):
         cells = [cell for cell in written.cells if not gives_points(cell)]
         expected = [cell for cell in ours.cells if not is_solution(cell)]
         assert [cell.id for cell in cells] == [cell.id for cell in expected], name
+        texts = {cell.source for cell in cells}
+        assert all(cell.source in texts for cell in ours.cells if task_of(cell)), "task and hints"
         code = [cell for cell in written.cells if cell.cell_type == "code"]
         assert not any(cell.outputs or cell.execution_count for cell in code)
         assert not any(is_folded(cell, OUTPUTS_HIDDEN) for cell in code)
         assert [c.source for c in code if not gives_points(c)] == [
             c.source for c in expected if c.cell_type == "code"
         ]
-
-
-def test_a_sheet_shows_task_and_hints_before_a_cell_runs(handed_out):
-    pairs, _ = handed_out
-    count = 0
-    for ours, written in pairs.values():
-        texts = {cell.source for cell in written.cells if cell.cell_type == "markdown"}
-        for cell in ours.cells:
-            if task := task_of(cell):
-                assert cell.source in texts, task.number
-                count += 1
-    assert count == len(CHECKS)
 
 
 def test_a_sheet_does_not_offer_a_solution(handed_out):
