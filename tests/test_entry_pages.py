@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from autograd_surprises.symptoms.all_rules import all_rules
-from cases.rule_examples import rule_examples
 from tools.website import generated
 from tools.website.__main__ import sources
 
@@ -46,6 +45,8 @@ def test_a_rule_and_a_question_have_a_page_that_says_what_they_say(pages):
 
 @pytest.mark.slow
 def test_the_page_of_a_rule_shows_code_in_which_the_doctor_finds_it(pages):
+    from cases.rule_examples import rule_examples  # takes a while to import
+
     examples = rule_examples()
     assert examples.keys() <= all_rules().keys() and len(examples) >= 50
     for id, (broken, cured) in examples.items():

@@ -7,7 +7,6 @@ from autograd_surprises.messages import queries
 from autograd_surprises.messages.entries import Section
 from autograd_surprises.messages.queries import MOST, find
 from autograd_surprises.messages.words import stem, terms
-from tools.lesson_texts import STORED, lesson_texts
 
 
 def found_ids(text):
@@ -124,4 +123,6 @@ def test_endings_and_parts_of_names():
 @pytest.mark.slow
 def test_what_is_stored_is_what_the_lessons_say():
     """`make notebooks` stores it."""
+    from tools.lesson_texts import STORED, lesson_texts  # takes a while to import
+
     assert STORED.read_text(encoding="utf-8") == lesson_texts()
