@@ -25,6 +25,7 @@ from lessons.backward_needs_a_gradient.drawings import FieldDrawing, JacobianDra
 from lessons.clipping_and_half_precision.drawings import HalfPrecisionDrawing
 from lessons.custom_operators.operator_support import MEASURED, NEEDS, SupportDrawing
 from lessons.drawings.arrow import Arrow, angle_between
+from lessons.drawings.tangent import TangentDrawing
 from lessons.gradients_of_gradients.drawings import CurvatureDrawing, DescentDrawing
 from lessons.right_value_wrong_gradient.kl_terms import KLTermsDrawing
 from lessons.surrogate_gradients.drawings import SurrogateDrawing
@@ -166,6 +167,12 @@ def test_a_codebook_without_a_way_back_to_z_says_so():
     said = CodebookDrawing(chosen, CODES, (3.0, 1.5)).show(z1=3.0, z2=1.0)
     assert "the decoder moves z by (0, 0), the loss of the layer by (0, 0)" in said
     assert "code 1 moves by (-0.5, 0.75)" in said
+
+
+def test_where_only_y_does_not_move_the_arrows_are_tangents():
+    flat = TangentDrawing({"x²": torch.square, "x · x": lambda x: x * x})
+    flat.show(at=0.0)
+    assert flat.moving[-1].get_text() == "both arrows are tangent to the curve"
 
 
 def test_an_arrow_ends_at_its_point_and_a_short_one_has_a_short_head():
