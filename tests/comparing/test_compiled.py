@@ -208,6 +208,7 @@ def test_a_custom_backward_that_is_not_kept(thread):
     assert is_repaired or WHERE in line_of(found, "called")
 
 
+@pytest.mark.slow
 def test_a_graph_that_is_lost_altogether():
     name = f"no_graph_{next(COUNT)}"
     torch._dynamo.register_backend(lambda graph, _: torch.no_grad()(graph.forward), name=name)
@@ -310,6 +311,7 @@ def test_a_planted_fault(thread):
     assert "planted_" in cause and "cannot be told" in cause
 
 
+@pytest.mark.slow
 def test_a_fault_of_float32_alone_is_not_called_rounding():
     def halved(result, *_):
         return result / 2 if result.dtype is torch.float32 else result

@@ -36,6 +36,7 @@ def test_what_is_compiled_already_is_eager_beside_it():
     assert found.status == "differ"
 
 
+@pytest.mark.slow
 def test_a_parameter_of_whole_numbers_is_left_where_it_is():
     model = Net(torch.tanh)
     model.count = nn.Parameter(torch.tensor(3), requires_grad=False)
@@ -52,7 +53,7 @@ def test_the_last_call_may_be_no_part_of_the_loss():
     assert run.found is None and "the last call of Net is not in this loss" in run.trouble
 
 
-@pytest.mark.parametrize("autocast", [False, True])
+@pytest.mark.parametrize("autocast", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_the_call_is_repeated_as_the_script_made_it(autocast):
     model, x = nn.Sequential(Part(lambda x: x.mul_(2)), nn.Conv1d(1, 2, 3)), X[:, None] / 7
     right = torch.autograd.grad(model(x.clone()).float().sin().sum(), model[1].weight)[0]

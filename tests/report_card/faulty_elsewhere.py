@@ -100,6 +100,14 @@ class OverflowsAtFour(Square):
         return tangent * 25 * slope * (1 - slope)
 
 
+@fault("large x", "gradient at x = -300 (float32)", ("nan", "0"), "nothing overflows")
+class NanFarOut(Square):
+    """y = sign(x) and its true slope 0, but NaN below -200 in every dtype."""
+
+    forward = staticmethod(lambda x: x.sign())
+    backward = jvp = of_saved(lambda x, g: g * 0 / (x >= -200))
+
+
 @fault("large x", "gradient at x = 1e+30 (float32)", ("nan", "0.75"))
 class OverflowsInBackward(RoundStraightThrough):
     """y = x; the slope is 1, but x² is infinite above 1e19 in float32."""
@@ -112,6 +120,15 @@ class OverflowsInBackward(RoundStraightThrough):
 @fault("large x", "gradient at x = 10000 (float32)", ("0", "1.25"), like=identity)
 def ends_at_a_thousand(x):
     return torch.where(x.abs() < 1000, x, x.detach())
+
+
+@fault(
+    "large x", "at x = 1e+30 (float32)", ("1e+10", "1"),
+    also={"linear in grad_output", "inf upstream", "float16"},
+)  # fmt: skip
+def sign_of_some(x):
+    """Wrong in float64, too."""
+    return x / x.abs().clamp(1e-3, 1e20)
 
 
 @fault("large x", "at x = 300 (bfloat16)", ("0", "1"), also={"bfloat16", "autocast"})
