@@ -1,7 +1,5 @@
 """The four choices of notebook 21: their exact gradient, and what each estimator gets wrong."""
 
-import itertools
-
 import pytest
 import torch
 
@@ -15,7 +13,6 @@ from lessons.choices import (
     exact_gradient,
     expected_loss,
     reinforce,
-    unit_loss,
 )
 
 
@@ -60,18 +57,3 @@ def test_which_estimator_has_the_smallest_error_does_not_depend_on_the_seed(seed
         least = min(error, key=error.get)
         assert least in best or least[0] == best[0][0]
         assert all(error[each] < 1.15 * error[least] for each in best)
-
-
-@pytest.mark.parametrize("of_others, part", [(False, 0.5), (True, 1.0)])
-def test_the_mean_of_a_batch_contains_the_sample_itself(of_others, part):
-    """By enumeration of all batches of two: (n - 1)/n of the gradient is left."""
-    logits = LOGITS.clone().requires_grad_()
-    log_probability = (SETTINGS * logits.log_softmax(-1)).sum((-1, -2))
-    losses, probability = unit_loss(SETTINGS), log_probability.detach().exp()
-    total = 0
-    for first, second in itertools.product(range(len(SETTINGS)), repeat=2):
-        baseline = losses[second] if of_others else (losses[first] + losses[second]) / 2
-        weight = probability[first] * probability[second]
-        total = total + weight * (losses[first] - baseline) * log_probability[first]
-    (found,) = torch.autograd.grad(total, logits)
-    torch.testing.assert_close(found, part * exact_gradient())

@@ -23,7 +23,6 @@ from helpers.functions import SURROGATES
 from lessons.a_codebook.drawings import CodebookDrawing
 from lessons.backward_needs_a_gradient.drawings import FieldDrawing, JacobianDrawing
 from lessons.clipping_and_half_precision.drawings import HalfPrecisionDrawing
-from lessons.custom_operators.operator_support import MEASURED, NEEDS, SupportDrawing
 from lessons.drawings.arrow import Arrow, angle_between
 from lessons.drawings.tangent import TangentDrawing
 from lessons.gradients_of_gradients.drawings import CurvatureDrawing, DescentDrawing
@@ -212,19 +211,6 @@ def test_the_dark_zones_hold_what_becomes_0_and_inf():
     assert [name.get_visible() for name in moving(drawing, Text, 0)] == [True] * 3
     drawing.show(dtype="bfloat16", power=0)
     assert [name.get_visible() for name in moving(drawing, Text, 0)] == [False] * 3
-
-
-def test_the_picture_of_the_ways_shows_what_was_measured():
-    drawing = SupportDrawing()
-    band, *marks = drawing.moving
-    for version, measured in MEASURED.items():
-        for row, (need, words) in enumerate(NEEDS.items()):
-            drawing.show(torch=version, need=words)
-            assert band.get_y() < row < band.get_y() + band.get_height()
-            for column, card in enumerate(measured["cards"].values()):
-                (mark,) = (m for m in marks if m.get_position() == (column, row))
-                sign = {"works": "✓", "refused": "–", "silently wrong": "✗"}[card[need]]
-                assert mark.get_text().startswith(sign)
 
 
 def test_arrows_of_kl_terms_are_their_mean_gradients_and_a_wrong_sign_is_dashed():

@@ -9,7 +9,6 @@ import pytest
 import torch
 from PIL import Image
 from read_strokes import read_strokes
-from stored_titles import width_of_title
 
 from helpers.explore.controls import control, positions
 from helpers.explore.explorer import explore
@@ -208,6 +207,14 @@ def test_what_a_notebook_stores(explorer):
     png = Image.open(io.BytesIO(base64.b64decode(data["image/png"])))
     assert png.size == (1600, 680 + 60), "with a line below it"
     assert png.convert("L").crop((0, 680, 1600, 740)).getextrema()[0] < 100, "which is written"
+
+
+def width_of_title(explorer):
+    """In the stored picture, from the first letter to the last, in pixels."""
+    png = base64.b64decode(explorer._repr_mimebundle_()[0]["image/png"])
+    title = Image.open(io.BytesIO(png)).convert("L").crop((0, 0, 1600, 42))
+    left, _, right, _ = title.point(lambda level: 255 * (level < 128)).getbbox()
+    return right - left
 
 
 def test_a_stored_picture_has_the_values_in_its_title(explorer):

@@ -8,7 +8,6 @@ import torch
 from answers import CHECKS
 from notebook_rules import RULES, Notebook
 
-from tools.course import minutes
 from tools.folding import fold
 from tools.notebooks import (
     ROOT,
@@ -42,15 +41,6 @@ def test_the_answer_in_a_hurry_runs(number, capsys):
         assert torch.autograd.grad(names["y"].sum(), x)[0].isfinite().all()
     if number == "02":
         assert x.grad.tolist() == [1, 1]
-
-
-def test_the_path_of_three_hours_takes_three_hours():
-    by_number = {path.name[:2]: minutes(load(path).node)[0] for path in notebook_files()}
-    for file in (ROOT / "README.md", ROOT / "notebooks" / "00_start_here.ipynb"):
-        text = file.read_text(encoding="utf-8")
-        (path,) = re.findall(r"\*\*With three hours\*\*[^.]*?,? read ([^\n]*?)\. ", text)
-        numbers = re.findall(r"\[(\d\d)\]", path)
-        assert len(numbers) >= 4 and abs(sum(map(by_number.get, numbers)) - 180) <= 15, file.name
 
 
 def test_each_check_has_a_task_in_a_notebook():
