@@ -4,7 +4,7 @@ import pytest
 import torch.distributed as dist
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(autouse=True)
 def no_process_group_left():
     yield
     if dist.is_initialized():
