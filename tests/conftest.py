@@ -11,7 +11,6 @@ import pytest
 from hypothesis import settings
 
 TESTS = Path(__file__).parent
-BENCHMARKS = TESTS.parent / "benchmarks"
 
 # A slow machine is not a wrong answer, and a failure must be repeatable: the same examples every
 # time. Once a week, CI looks at others; a failure then prints how to repeat it.
@@ -62,14 +61,6 @@ def moved_explorers(tmp_path_factory):
     )
     assert done.returncode == 0, done.stderr[-4000:]
     return folder
-
-
-@pytest.fixture
-def benchmark(monkeypatch):
-    """Imports a benchmark by its name. Their folder is no package, and they import each other."""
-    monkeypatch.syspath_prepend(BENCHMARKS)
-    yield lambda name: importlib.import_module(f"benchmarks.{name}")
-    gc.enable()  # some switch it off
 
 
 @pytest.fixture

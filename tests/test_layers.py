@@ -1,9 +1,10 @@
-"""Imports point down: between packages, and between their folders."""
+"""Imports point down: between packages, between their folders, and in no folder in a circle."""
 
 import ast
 import functools
 import os
 from collections import defaultdict
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from tools.notebooks import lesson_of, notebook_files
@@ -59,13 +60,29 @@ def arrows():
     return found
 
 
+def circle(pairs):
+    """The pairs of (importing, imported) along one circle, if there is one."""
+    sorter = TopologicalSorter()
+    for importing, imported in pairs:
+        sorter.add(importing, imported)
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        around = error.args[1]
+        return list(zip(around[1:], around, strict=False))
+    return []
+
+
 def upward_imports():
-    """Each import that points up, or between what ORDER does not list."""
-    found, every = [], arrows()
-    for folder, order in ORDER.items():
-        rank = {name: place for place, name in enumerate(order)}
-        for (a, b), places in every[folder].items():
-            found += places if rank.get(a, -1) <= rank.get(b, len(rank)) else []
+    """Each import that points up or is part of a circle, or between what ORDER does not list."""
+    found = []
+    for folder, places in arrows().items():
+        if folder in ORDER:
+            rank = {name: place for place, name in enumerate(ORDER[folder])}
+            wrong = [(a, b) for a, b in places if rank.get(a, -1) <= rank.get(b, len(rank))]
+        else:
+            wrong = circle(places)
+        found += [place for pair in wrong for place in places[pair]]
     return found
 
 

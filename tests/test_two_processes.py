@@ -1,8 +1,11 @@
 """A function of a notebook runs in two processes, and an error in one of them is raised here."""
 
 import subprocess
+import sys
 import time
+from contextlib import suppress
 
+import psutil
 import pytest
 
 from lessons.several_processes import two_processes
@@ -73,6 +76,18 @@ def test_a_process_that_ends_is_replaced():
     with pytest.raises(RuntimeError, match="a process ended without a word"):
         in_two_processes(ends)
     assert not {*in_two_processes(own_number)} & {*before}
+
+
+def test_a_process_ends_with_the_one_that_started_it():
+    code = (
+        "import os, signal\nfrom lessons.several_processes.two_processes import in_two_processes\n"
+        "print(*in_two_processes(lambda rank: __import__('os').getpid()), flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    killed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    for number in map(int, killed.stdout.split()):
+        with suppress(psutil.NoSuchProcess):
+            psutil.Process(number).wait(timeout=60)
 
 
 def test_an_error_is_raised_at_once_while_the_other_process_waits():
