@@ -1,5 +1,7 @@
 """Training steps with nothing wrong: each returns a model and a function that computes the loss."""
 
+from functools import partial
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -275,9 +277,9 @@ def gradients_of_each_sample():
     model.register_buffer("norms", torch.zeros(8))
     model.register_forward_hook(lambda module, inputs, output: kept.append(inputs[0].detach()))
 
-    def pop(module, grad_input, grad_output):
+    def pop(module, grad_input, grad_output, scale):
         each = torch.einsum("bo,bi->boi", grad_output[0], kept.pop())
-        model.norms += each.flatten(1).norm(dim=1)
+        model.norms += scale * each.flatten(1).norm(dim=1)
 
-    model.register_full_backward_hook(pop)
+    model.register_full_backward_hook(partial(pop, scale=2.0))
     return model, lambda: model(x.requires_grad_()).square().mean()

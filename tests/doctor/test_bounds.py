@@ -3,8 +3,8 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from test_left_behind import leaf
 from torch import nn
+from training import leaf
 
 from autograd_surprises.backward.gradient_norms import EXPLODED, USUAL, GradientNorms
 from autograd_surprises.backward.noise import _noise

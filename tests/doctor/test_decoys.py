@@ -10,9 +10,9 @@ from inspect import getsource
 import pytest
 import torch
 import torch.nn.functional as F
-from test_left_behind import leaf
 from torch import nn
 from torch.autograd.function import once_differentiable
+from training import leaf
 
 from autograd_surprises.doctor import trace
 from cases.case import Visit

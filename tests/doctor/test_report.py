@@ -7,8 +7,8 @@ from functools import cache
 
 import pytest
 import torch
-from test_left_behind import leaf
 from torch import nn
+from training import leaf
 
 from autograd_surprises.command.report_files import as_data
 from autograd_surprises.doctor import explain, trace

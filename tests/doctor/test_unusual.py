@@ -7,8 +7,9 @@ from collections import OrderedDict
 import pytest
 import torch
 import torch.nn.functional as F
-from test_left_behind import Angry, leaf, switches
+from test_left_behind import Angry
 from torch import nn
+from training import leaf, switches
 
 from autograd_surprises.doctor import explain, explain_error, trace
 from autograd_surprises.doctor.trained import trained_by

@@ -6,8 +6,8 @@ import traceback
 import pytest
 import torch
 import torch.nn.functional as F
-from test_left_behind import leaf
 from torch import nn
+from training import leaf
 
 from autograd_surprises.backward.steps import size_of
 from autograd_surprises.doctor import explain, explain_error, trace
