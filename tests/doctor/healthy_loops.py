@@ -3,9 +3,10 @@
 import copy
 
 import torch
-from loops import BUGS, HEALTHY, PARTLY, batches, healthy, network, regression, sgd_of, train
+from loops import BUGS, HEALTHY, PARTLY, batches, healthy, regression
 from torch import nn
 from torch.nn import functional as F
+from training import network, sgd_of, train
 
 BF16 = torch.bfloat16
 

@@ -5,9 +5,10 @@ import functools
 
 import torch
 import torch._dynamo
-from loops import Heads, bug, healthy, network, noted, regression, sgd_of, train
+from loops import HEALTHY, Heads, bug, classifier, error_of, healthy, noted, regression
 from torch import nn
 from torch.nn import functional as F
+from training import network, sgd_of, train
 
 # ---- No loss reaches what an optimizer holds
 
@@ -111,6 +112,60 @@ def gradients_of_two_losses_merged_by_hand():
         for p, one, other in zip(model.parameters(), *parts, strict=True):
             p.grad = one + other.sign()
         sgd.step()
+
+
+@healthy
+def a_loss_that_is_only_measured():
+    """Another line clears what it has measured."""
+    model = classifier()
+    sgd = sgd_of(model)
+    for _ in range(6):
+        sgd.zero_grad()
+        error_of(model).backward()
+        sgd.zero_grad()
+        error_of(model).backward()
+        sgd.step()
+
+
+@healthy
+def sharpness_aware():
+    """One line gives both gradients, and the first is used by hand."""
+    model = classifier()
+    sgd = sgd_of(model)
+    for _ in range(6):
+        moved = []
+        for first in (True, False):
+            sgd.zero_grad()
+            error_of(model).backward()
+            with torch.no_grad():
+                if first:
+                    moved = [(p, 0.05 * p.grad / p.grad.norm()) for p in model.parameters()]
+                for p, by in moved:
+                    p.add_(by if first else -by)
+        sgd.step()
+
+
+def gradients_of_each_sample(in_place):
+    """Their sum is written into .grad, and the cleared ones have been read."""
+    model = classifier()
+    sgd = sgd_of(model)
+    for step in range(6):
+        each = []
+        for _ in range(3):
+            model.zero_grad()
+            error_of(model).backward()
+            each.append([p.grad.clone() for p in model.parameters()])
+        for i, p in enumerate(model.parameters()):
+            total = sum(gradients[i] for gradients in each)
+            p.grad = p.grad.copy_(total) if in_place else total
+        if in_place and step % 2:
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        sgd.step()
+
+
+for in_place in (False, True):
+    name = f"gradients of each sample, {in_place=}"
+    HEALTHY[name] = functools.partial(gradients_of_each_sample, in_place), ""
 
 
 @bug("none", "unused/never")

@@ -56,7 +56,8 @@ def watched(loop, **options):
     gc.collect()  # a watch looks for all optimizers
     torch.manual_seed(0)
     with watch(**options) as w:
-        loop()
+        kept = loop()  # alive until the end, as the names of a script
+    del kept
     return w
 
 
