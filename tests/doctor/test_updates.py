@@ -61,7 +61,7 @@ GUILTY = {  # of the loops whose gradients are added up or cleared
 SAID = {
     "never in training mode again": "since step 6",
     "in eval mode for three steps": "since step 6",
-    "a layer that was replaced": "2.weight, 2.bias",
+    "a layer that was replaced": "1.weight, 1.bias",
 }
 
 
