@@ -47,21 +47,6 @@ def own_straight_through():
 
 
 @case()
-def vector_quantised_autoencoder():
-    encoder, decoder, codes = nn.Linear(4, 3), nn.Linear(3, 4), nn.Embedding(8, 3)
-    x = torch.randn(10, 4)
-
-    def loss():
-        hidden = encoder(x)
-        code = codes(torch.cdist(hidden, codes.weight).argmin(1))
-        passed = hidden + (code - hidden).detach()
-        commitment = F.mse_loss(hidden, code.detach())
-        return F.mse_loss(decoder(passed), x) + F.mse_loss(code, hidden.detach()) + commitment / 4
-
-    return nn.ModuleList([encoder, decoder, codes]), loss
-
-
-@case()
 def mixture_of_experts():
     gate = nn.Linear(6, 4)
     experts = nn.ModuleList([nn.Linear(6, 6) for _ in range(4)])
@@ -157,14 +142,6 @@ def truncated_sequence():
         return F.mse_loss(head(hidden), x[:, 1:])
 
     return nn.ModuleList([cell, head]), loss
-
-
-@case()
-def speech():
-    model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 5))
-    x, labels = torch.randn(10, 2, 6), torch.randint(1, 5, (2, 4))
-    frames, lengths = torch.tensor([10, 8]), torch.tensor([4, 2])
-    return model, lambda: F.ctc_loss(model(x).log_softmax(-1), labels, frames, lengths)
 
 
 @case()
