@@ -6,6 +6,7 @@ from torch import nn
 
 from cases.case import case
 
+
 class Residual(nn.Module):
     """x + scale * branch(x)"""
 

@@ -3,7 +3,6 @@
 import gc
 import re
 
-import healthy_loops  # noqa: F401  (registers loops)
 import pytest
 import torch
 import torch._dynamo
