@@ -1,7 +1,5 @@
 """Methods that cut, freeze or round gradients on purpose."""
 
-import copy
-
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -25,25 +23,6 @@ def low_rank_adapter():
     model = Adapted(nn.Linear(6, 4))
     x, target = torch.randn(10, 6), torch.randn(10, 4)
     return model, lambda: F.mse_loss(model(x), target)
-
-
-@case(normal=[("ok", "own-function")])  # a reminder: gradcheck is left to you
-def own_straight_through():
-    class Sign(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x.sign()
-
-        @staticmethod
-        def backward(ctx, grad_output):
-            (x,) = ctx.saved_tensors
-            return grad_output * (x.abs() <= 1)
-
-    encoder, decoder = nn.Linear(4, 8), nn.Linear(8, 4)
-    x = torch.rand(16, 4)
-    model = nn.ModuleList([encoder, decoder])
-    return model, lambda: F.mse_loss(decoder(Sign.apply(encoder(x))), x)
 
 
 @case()
@@ -83,22 +62,6 @@ def clipped_policy():
         return F.mse_loss(value, reward) - clipped - 0.01 * new.entropy().mean()
 
     return nn.ModuleList([policy, critic]), loss
-
-
-@case()
-def moving_average_teacher():
-    student = nn.Sequential(nn.Linear(5, 12), nn.Tanh(), nn.Linear(12, 4))
-    teacher = copy.deepcopy(student).requires_grad_(False)
-    x = torch.randn(12, 5)
-
-    def loss():
-        with torch.no_grad():
-            for old, new in zip(teacher.parameters(), student.parameters(), strict=True):
-                old.lerp_(new, 0.01)
-            target = (teacher(x) * 2).softmax(1)
-        return F.cross_entropy(student(x + torch.randn_like(x) / 10), target)
-
-    return student, loss
 
 
 @case()

@@ -148,25 +148,6 @@ def with_or_without_hidden(model, is_used):
     return model.last(h).square().mean()
 
 
-def test_a_gradient_that_comes_and_goes_is_no_alarm():
-    class Two(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.a, self.b, self.turn = nn.Linear(4, 1), nn.Linear(4, 1), 0
-
-        def forward(self, x):
-            self.turn += 1
-            if self.turn == 1:
-                return self.a(x) + self.b(x)
-            return self.a(x) if self.turn % 2 else self.b(x)
-
-    model, optimizer = started(Two)
-    unused = started()  # its first loss is waited for, in vain
-    with watch() as w:
-        fit(model, optimizer, 12)
-    assert w.healthy and unused, str(w)
-
-
 def test_gradients_that_are_not_finite_though_the_loss_is_are_named_beside_those_that_are():
     class Root(nn.Module):
         def __init__(self):
@@ -316,22 +297,6 @@ def test_accumulation_is_examined_once_also_with_a_new_leaf_in_each_forward(requ
                 optimizer.step()
                 optimizer.zero_grad()
     assert w.healthy and (w.step, len(w.reports)) == (2, 1)
-
-
-def test_two_networks_with_an_optimizer_each():
-    torch.manual_seed(0)
-    maker, judge = nn.Linear(2, 4), nn.Linear(4, 1)
-    optimizers = [torch.optim.Adam(m.parameters()) for m in (judge, maker)]
-    with watch() as w:
-        for _ in range(3):
-            fake = maker(torch.rand(8, 2))
-            for optimizer, score in zip(optimizers, (-judge(fake.detach()), None), strict=True):
-                optimizer.zero_grad()
-                (judge(fake) if score is None else score).sigmoid().mean().backward()
-                optimizer.step()
-    assert w.healthy, str(w)
-    assert [each.step for each in w.reports] == [1, 2], "the first loss of each"
-    assert [f.name for f in w.reports[1].report.findings][:2] == ["judge.weight", "judge.bias"]
 
 
 def test_an_alarm_about_the_first_of_two_models_has_its_names():

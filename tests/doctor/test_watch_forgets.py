@@ -212,8 +212,7 @@ def test_a_backward_without_an_optimizer_is_no_step_once_there_is_one():
     assert w.step == 12
 
 
-@pytest.mark.parametrize("detached", [False, True])
-@pytest.mark.parametrize("steps_of_critic", [1, 5])
+@pytest.mark.parametrize("detached, steps_of_critic", [(False, 5), (True, 1)])
 def test_the_loss_of_each_optimizer_is_examined_although_another_reaches_its_parameters(
     detached, steps_of_critic
 ):
