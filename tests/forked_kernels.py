@@ -1,9 +1,10 @@
 """Kernels forked from a process that has imported torch, so that no notebook waits for it."""
 
+import gc
 import multiprocessing
 import os
 
-IMPORTED = ["torch", "matplotlib.pyplot", "ipykernel.kernelapp", "ipywidgets", "anywidget"]
+IMPORTED = ["torch._dynamo", "matplotlib.pyplot", "ipykernel.kernelapp", "ipywidgets", "anywidget"]
 
 
 class ForkedKernel:
@@ -43,6 +44,7 @@ def _run(connection_file, folder, environment, leads_a_group):
 
     os.setsid()  # an interrupt is for this process and its children
     leads_a_group.send(True)
+    gc.freeze()  # what is imported stays, so nobody need look through it
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)

@@ -33,7 +33,7 @@ def clock(monkeypatch):
 def test_a_busy_machine_gives_the_same_axes(clock, monkeypatch):
     """What counts for the places is the time that this thread itself computes."""
     monkeypatch.setattr(explorer_module, "thread_time", lambda: 0.0)
-    assert slide(Bar(clock, 0.9)).kept == {"height": (0, 16)}
+    assert slide(Bar(clock, 5.0)).kept == {"height": (0, 16)}
 
 
 class Bar(Drawing):

@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-from autograd_surprises.facts.more import site
-
 PYPROJECT = (Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
 
 
@@ -14,6 +12,8 @@ def links(pyproject: str = PYPROJECT) -> dict[str, str]:
     >>> links('Repository = "https://github.com/Owner/repo"')["site"]
     'https://owner.github.io/repo/'
     """
+    from autograd_surprises.facts.more import site  # it takes seconds: it imports torch
+
     found = re.search(r'^Repository = "(https://github\.com/.+?)/?"', pyproject, re.MULTILINE)
     if found is None:
         return {}

@@ -138,9 +138,10 @@ class Explorer(WithStoredOutput, ipywidgets.VBox):
         if any(artist.get_animated() for artist in drawing.moving):
             raise ValueError("this drawing has its sliders already: make another one")
         _warm_up()
+        start = thread_time()
         self._evaluate(self.values)  # raises at once if the defaults cannot be shown
         self._default = drawing.ranges
-        self.kept = self._fitted = self._ranges_at_places()
+        self.kept = self._fitted = self._ranges_at_places(thread_time() - start)
         drawing.fit(self.kept)
         self._title = self.figure.suptitle(self._caption, parse_math=False)  # a value may have a $
         self.picture, self.message = LivePicture(self.figure, drawing.moving), Alert()
@@ -239,10 +240,10 @@ class Explorer(WithStoredOutput, ipywidgets.VBox):
         self.shown, self._caption = dict(values), self.drawing.caption(values)
         self.figure.summary = f"{self._caption}: {text}".replace("\n", " ")
 
-    def _ranges_at_places(self):
+    def _ranges_at_places(self, seconds):
         """What the axes have to hold at some places of each control, the others as they are."""
         now, found, start = self.values, self._default, thread_time()
-        quick = self._default and self._seconds < 1
+        quick = self._default and seconds < 1
         heavy = [name for name in now if quick and name not in self.drawing.light]
         with silence():
             for name in heavy:

@@ -138,6 +138,14 @@ class KeepsTooMuch(Square):
 # ---- The first gradient
 
 
+@fault("slope", "at x = 6.25", ("-1.401", "-1.491"))
+class ClampsTheSlopeFarToTheRight(Square):
+    """y = exp(x / 4), and the slope stops to grow at 6."""
+
+    forward = staticmethod(lambda x: torch.exp(x / 4))
+    backward = jvp = of_saved(lambda x, g: g * torch.exp(x.clamp(max=6) / 4) / 4)
+
+
 @fault("slope", "at x = 0.3, grad_output = -2.25", ("-2.025", "-1.35"), "pass like=")
 class SlopeOfAnother(Square):
     backward = of_saved(lambda x, g: 3 * x * g)
@@ -362,11 +370,18 @@ class KeepsItsInputOnCtx(Square):
     "save_for_backward",
 )  # fmt: skip
 class KeepsItsOutputOnCtx(Square):
-    """y = exp(x)"""
+    """y = exp(x); that its input is changed is noticed."""
 
     forward = staticmethod(lambda x: torch.exp(x))
-    backward = jvp = staticmethod(lambda ctx, g: ctx.y * g)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
+        Square.setup_context(ctx, inputs, output)
         ctx.y = output
+
+    @staticmethod
+    def backward(ctx, g):
+        assert ctx.saved_tensors
+        return ctx.y * g
+
+    jvp = backward
