@@ -91,27 +91,6 @@ def transformer_in_autocast():
     return Step(model, compute, torch.optim.AdamW(model.parameters(), lr=3e-4))
 
 
-@case(source="https://github.com/benmoseley/harmonic-oscillator-pinn")
-def oscillator_with_physics():
-    """Its points require a gradient, too, and are attributes, as in the authors' code."""
-    model = network(1, 16, 16, 1, act=nn.Tanh)
-    mu, boundary = nn.Parameter(torch.zeros(1)), torch.zeros(1, 1, requires_grad=True)
-    model.t = t = torch.linspace(0, 1, 12).view(-1, 1).requires_grad_(True)
-
-    def slope(y, x):
-        return torch.autograd.grad(y, x, torch.ones_like(y), create_graph=True)[0]
-
-    def compute():
-        start = model(boundary)
-        known = (start.squeeze() - 1) ** 2 + 0.1 * slope(start, boundary).squeeze() ** 2
-        u = model(t)
-        first = slope(u, t)
-        return known + 1e-4 * ((slope(first, t) + mu * first + 400 * u) ** 2).mean()
-
-    whole = nn.ModuleList([model, nn.ParameterList([mu])])
-    return Step(whole, compute, torch.optim.Adam(whole.parameters()))
-
-
 @case(source="https://github.com/google-research/bert/blob/master/run_pretraining.py")
 def masked_language_model():
     class Bert(nn.Module):

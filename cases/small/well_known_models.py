@@ -10,53 +10,6 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from cases.case import Step, case
 
 
-def double_conv(width, out):
-    return nn.Sequential(
-        nn.Conv2d(width, out, 3, padding=1, bias=False), nn.BatchNorm2d(out), nn.ReLU(inplace=True),
-        nn.Conv2d(out, out, 3, padding=1, bias=False), nn.BatchNorm2d(out), nn.ReLU(inplace=True),
-    )  # fmt: skip
-
-
-class UNet(nn.Module):
-    def __init__(self, classes, width=8):
-        super().__init__()
-        self.inc = double_conv(3, width)
-        self.down1 = nn.Sequential(nn.MaxPool2d(2), double_conv(width, 2 * width))
-        self.down2 = nn.Sequential(nn.MaxPool2d(2), double_conv(2 * width, 4 * width))
-        self.up1 = nn.ConvTranspose2d(4 * width, 2 * width, 2, stride=2)
-        self.conv1 = double_conv(4 * width, 2 * width)
-        self.up2 = nn.ConvTranspose2d(2 * width, width, 2, stride=2)
-        self.conv2 = double_conv(2 * width, width)
-        self.outc = nn.Conv2d(width, classes, 1)
-
-    def forward(self, x):
-        x1 = self.inc(x)
-        x2 = self.down1(x1)
-        x = self.conv1(torch.cat([x2, self.up1(self.down2(x2))], dim=1))
-        return self.outc(self.conv2(torch.cat([x1, self.up2(x)], dim=1)))
-
-
-def dice_loss(probabilities, target, epsilon=1e-6):
-    intersection = 2 * (probabilities * target).sum(dim=(-1, -2))
-    sets = probabilities.sum(dim=(-1, -2)) + target.sum(dim=(-1, -2))
-    return 1 - ((intersection + epsilon) / (sets + epsilon)).mean()
-
-
-@case(source="https://github.com/milesial/Pytorch-UNet/blob/master/train.py")
-def unet_with_cross_entropy_and_dice():
-    model = UNet(classes=3)
-    images, masks = torch.randn(2, 3, 32, 32), torch.randint(3, (2, 32, 32))
-    criterion = nn.CrossEntropyLoss()
-    optimizer = torch.optim.RMSprop(model.parameters(), lr=1e-4, weight_decay=1e-8, momentum=0.9)
-
-    def compute():
-        predicted = model(images)
-        one_hot = F.one_hot(masks, 3).permute(0, 3, 1, 2).float()
-        return criterion(predicted, masks) + dice_loss(F.softmax(predicted, dim=1), one_hot)
-
-    return Step(model, compute, optimizer)
-
-
 class Tagger(nn.Module):
     def __init__(self, words=50, tags=5):
         super().__init__()

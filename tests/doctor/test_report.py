@@ -37,7 +37,8 @@ def deep():
     return Visit(model(torch.rand(4, 8)).sum(), model)
 
 
-REPORTS = ["deep", *(name for name, patient in PATIENTS.items() if patient.status != "error")]
+OF_EACH_CAUSE = {p.causes: name for name, p in PATIENTS.items() if p.status != "error"}
+REPORTS = ["deep", *OF_EACH_CAUSE.values()]
 each = pytest.mark.parametrize("name", REPORTS)
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch warns of what the patients do
 

@@ -130,9 +130,8 @@ def test_if_a_scaler_skips_all_steps_the_summary_says_why_none_was_seen():
 # ---- How it looks
 
 
-@pytest.mark.parametrize("critics", [1, 12])
-def test_a_loss_of_each_optimizer_is_examined_at_any_rhythm(critics):
-    w = watched(lambda: adversarial(critics, real=True, rounds=3))
+def test_a_loss_of_each_optimizer_is_examined():
+    w = watched(lambda: adversarial(1, real=True, rounds=3))
     examined = {found.name for found in findings(w)}
     assert examined >= {"critic.0.weight", "maker.0.weight"}, w.reports
 

@@ -178,20 +178,6 @@ class Receive(torch.autograd.Function):
         return gradient.new_zeros(())
 
 
-def by_hand(stage, x, factor):
-    """Send and receive outside of autograd; returns the loss, in the second stage."""
-    if dist.get_rank() == 0:
-        y = stage(x)
-        send(y)
-        y.backward(received(*y.shape))
-        return None
-    y = received(ROWS, 8).requires_grad_()
-    loss = stage(y).square().mean() * factor
-    loss.backward()
-    send(y.grad)
-    return loss
-
-
 def within_backward(stage, x, factor):
     """Send and receive in Functions of autograd."""
     if dist.get_rank() == 0:
@@ -217,7 +203,7 @@ def by_schedule(stage, x, factor):
     return sum(losses)
 
 
-PIPELINES = [by_hand, within_backward, by_schedule]
+PIPELINES = [within_backward, by_schedule]
 
 
 def losses_of_stages(train, context, bad_step=None):
