@@ -5,38 +5,9 @@ import re
 import pytest
 import torch
 from torch import nn
-from training import alarms, is_recording, train
+from training import Net, alarms, fit, is_recording, started, train
 
 from autograd_surprises import watch
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.first, self.norm = nn.Linear(4, 8, bias=False), nn.BatchNorm1d(8)
-        self.drop, self.last = nn.Dropout(0.2), nn.Linear(8, 1)
-
-    def forward(self, x):
-        return self.last(self.drop(torch.relu(self.norm(self.first(x)))))
-
-
-def started(make=Net):
-    torch.manual_seed(0)
-    model = make()
-    return model, torch.optim.SGD(model.parameters(), lr=0.01)
-
-
-def fit(model, optimizer, steps, loss_of=None, at=None):
-    """`at` is {step: what happens before it}."""
-
-    def loss(step):
-        if at and step in at:
-            at[step]()
-        y = model(torch.rand(16, 4))
-        return loss_of(y, step) if loss_of else y.square().mean()
-
-    train(optimizer, loss, steps)
-
 
 # ---- What it says
 

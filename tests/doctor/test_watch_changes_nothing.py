@@ -8,9 +8,8 @@ from contextlib import nullcontext
 import pytest
 import torch
 import torch._dynamo
-from test_watch import fit, started
 from torch import nn
-from training import is_recording, switches
+from training import fit, is_recording, started, switches
 
 from autograd_surprises import watch
 from autograd_surprises.backward.gradient_norms import norms

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 import torch
 import torch._dynamo
-from test_watch import fit, started
 from torch import nn
-from training import alarms, network, sgd_of, train
+from training import alarms, fit, network, sgd_of, started, train
 
 from autograd_surprises import trace, watch
 from autograd_surprises.recording.history import History

@@ -20,6 +20,7 @@ from torch.distributed.tensor.parallel import (
     parallelize_module,
 )
 from torch.nn.parallel import DistributedDataParallel
+from training import network
 from two_ranks import hand_in, meet
 
 from autograd_surprises import watch
@@ -28,34 +29,30 @@ from autograd_surprises.command.parser import main
 STEPS, ROWS = 4, 16
 
 
-def layers():
-    return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
-
-
 def sharded():
-    model = layers()
+    model = network(4, 8, 1)
     fully_shard(model[0])
     return fully_shard(model)
 
 
 def sharded_and_kept():
     """After its forward pass, the parameters stay as they are."""
-    return fully_shard(layers(), reshard_after_forward=False)
+    return fully_shard(network(4, 8, 1), reshard_after_forward=False)
 
 
 def sharded_in_part():
-    model = layers()
+    model = network(4, 8, 1)
     fully_shard(model[0])
     return model
 
 
 def flat():
-    return FullyShardedDataParallel(layers(), device_id=torch.device("cpu"))
+    return FullyShardedDataParallel(network(4, 8, 1), device_id=torch.device("cpu"))
 
 
 def tensor_parallel(**last):
     plan = {"0": ColwiseParallel(), "2": RowwiseParallel(**last)}
-    return parallelize_module(layers(), init_device_mesh("cpu", (2,)), plan)
+    return parallelize_module(network(4, 8, 1), init_device_mesh("cpu", (2,)), plan)
 
 
 def spread_loss():
@@ -86,21 +83,21 @@ class Share(nn.Module):
 
 
 def own_function():
-    return nn.Sequential(layers(), Share())
+    return nn.Sequential(network(4, 8, 1), Share())
 
 
 def hook():
-    model = layers()
+    model = network(4, 8, 1)
     model[0].weight.register_hook(summed)
     return model
 
 
 def parallel():
-    return DistributedDataParallel(layers())
+    return DistributedDataParallel(network(4, 8, 1))
 
 
 def static_parallel():
-    return DistributedDataParallel(layers(), static_graph=True)
+    return DistributedDataParallel(network(4, 8, 1), static_graph=True)
 
 
 MODELS = [

@@ -52,6 +52,34 @@ def train(optimizers, loss_of, steps=4, after=()):
             each.step()
 
 
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm = nn.Linear(4, 8, bias=False), nn.BatchNorm1d(8)
+        self.drop, self.last = nn.Dropout(0.2), nn.Linear(8, 1)
+
+    def forward(self, x):
+        return self.last(self.drop(torch.relu(self.norm(self.first(x)))))
+
+
+def started(make=Net):
+    torch.manual_seed(0)
+    model = make()
+    return model, torch.optim.SGD(model.parameters(), lr=0.01)
+
+
+def fit(model, optimizer, steps, loss_of=None, at=None):
+    """`at` is {step: what happens before it}."""
+
+    def loss(step):
+        if at and step in at:
+            at[step]()
+        y = model(torch.rand(16, 4))
+        return loss_of(y, step) if loss_of else y.square().mean()
+
+    train(optimizer, loss, steps)
+
+
 def watched(loop, **options):
     gc.collect()  # a watch looks for all optimizers
     torch.manual_seed(0)
