@@ -52,7 +52,7 @@ class Visit:
         self.loss.backward(self.grad_outputs)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)  # with slots, the doctor's search for tensors stops at it
 class Case:
     """A step of somebody's, and what is true of it; a patient has causes, a healthy step has none.
 

@@ -23,6 +23,12 @@ IS_PINNED = (
 
 
 @functools.cache
+def stored() -> dict[str, dict]:
+    """What FILE holds; no variable has it, or the doctor would search it for tensors."""
+    return json.loads(FILE.read_text("utf-8"))
+
+
+@functools.cache
 def visits(name: str) -> dict[str, Said]:
     """What is said of a patient with a trace, of it without one, and of its twin: once for all."""
     sick, twin = PATIENTS[name].build, CURED[name]

@@ -65,13 +65,17 @@ def _is_fsdp_in_use():
     """Has any module FSDP? It swaps parameters, so no leaf tells which graph is concerned."""
     if not is_together():
         return False
-    kinds = {type(thing) for thing in gc.get_objects() if issubclass(type(thing), torch.nn.Module)}
+    kinds = [kind for kind in _living_types() if issubclass(kind, torch.nn.Module)]
     return any(part.__name__.startswith(FSDP) for kind in kinds for part in kind.__mro__)
 
 
 def _is_selective_checkpoint_in_use():
     kept = getattr(torch.utils.checkpoint, "_CachedTorchDispatchMode", None)
-    return kept is not None and any(type(thing) is kept for thing in gc.get_objects())
+    return kept in _living_types()
+
+
+def _living_types():
+    return set(map(type, gc.get_objects()))
 
 
 def _is_freed(leaf):

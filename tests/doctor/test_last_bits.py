@@ -1,18 +1,19 @@
 """Parameters with other last bits, as on another processor, get the same rules."""
 
-import json
-
 import pytest
 import torch
 
 from autograd_surprises.doctor import trace
 from cases.claims import seed
 from cases.judge import Said
-from cases.rule_ids import FILE, ids
+from cases.rule_ids import ids, stored
 from cases.small import HEALTHY
 
-FROZEN = json.loads(FILE.read_text("utf-8"))["healthy steps"]
-SUMS_THAT_CANCEL = [name for name in FROZEN if any("cancel/" in id for id in ids(FROZEN[name]))]
+SUMS_THAT_CANCEL = {
+    name
+    for name, told in stored()["healthy steps"].items()
+    if any("cancel/" in id for id in ids(told))
+}
 BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
@@ -41,4 +42,4 @@ def test_the_rules_of_a_healthy_step_do_not_depend_on_the_last_bits(name):
     with trace() as recording:
         loss = step.compute()
         report = recording.explain(loss, step.model, optimizer=step.optimizer)
-    assert ids(Said(report.findings, str(report)).told) == ids(FROZEN[name])
+    assert ids(Said(report.findings, str(report)).told) == ids(stored()["healthy steps"][name])

@@ -1,6 +1,5 @@
 """Each patient has its symptom in plain torch, and the doctor names its cause and its line."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -11,7 +10,7 @@ from cases.case import case as register
 from cases.case import cured_source
 from cases.claims import seed
 from cases.judge import HARMLESS, SYMPTOMS, complaints, names_a_guilty_line, right
-from cases.rule_ids import FILE, IS_PINNED, ids, told_to_patient, visits
+from cases.rule_ids import IS_PINNED, ids, stored, told_to_patient, visits
 from cases.small import CURED, PATIENTS
 
 # What the patients are warned about by torch.
@@ -22,8 +21,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:std.*degrees of freedom is <= 0:UserWarning"),
 ]
-
-FROZEN = json.loads(FILE.read_text("utf-8"))["patients"]
 
 
 def run(function):
@@ -141,14 +138,14 @@ def test_an_error_that_leaves_the_trace_takes_the_finding_along(patient):
 
 @each()
 def test_it_is_told_what_stands_in_rule_ids_json(patient):
-    now, stored = told_to_patient(patient.name), FROZEN.get(patient.name)
+    now, before = told_to_patient(patient.name), stored()["patients"].get(patient.name)
     if not IS_PINNED:
-        now, stored = ({kind: ids(told) for kind, told in each.items()} for each in (now, stored))
-    assert now == stored, "is that right? Then: python -m cases.rule_ids"
+        now, before = ({kind: ids(told) for kind, told in each.items()} for each in (now, before))
+    assert now == before, "is that right? Then: python -m cases.rule_ids"
 
 
 def test_no_patient_of_rule_ids_json_is_gone():
-    assert set(FROZEN) == set(PATIENTS)
+    assert set(stored()["patients"]) == set(PATIENTS)
 
 
 @pytest.mark.parametrize("threads, least", [(False, (0.95, 0.95, 0.66)), (True, (0.9, 0.9, 0.5))])
