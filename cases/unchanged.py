@@ -6,7 +6,7 @@ import random
 import numpy
 import torch
 
-from autograd_surprises.doctor import trace
+from autograd_surprises.doctor import explain, trace
 from cases.case import Step
 from cases.claims import seed
 
@@ -16,31 +16,47 @@ PATCHED = (
     (torch.nn.Parameter, "__new__"),
     (torch.optim.Optimizer, "__init__"),
     (torch.Tensor, "backward"),
+    (torch, "tensor"),
+    (torch, "from_numpy"),
 )
 ORIGINALS = [getattr(owner, name) for owner, name in PATCHED]
 
 
-def changed(build) -> list[str]:
+def plainly(step: Step) -> torch.Tensor:
+    """The loss of a step, which nobody explains."""
+    return step.compute()
+
+
+def recorded(step: Step) -> torch.Tensor:
+    """The loss of a step, explained with a trace."""
+    with trace() as t:
+        loss = step.compute()
+    t.explain(loss, step.model, optimizer=step.optimizer)
+    return loss
+
+
+def alone(step: Step) -> torch.Tensor:
+    """The loss of a step, explained without one."""
+    loss = step.compute()
+    explain(loss, step.model)
+    return loss
+
+
+def changed(build, examined=recorded) -> list[str]:
     """What is not as it would be if nobody had looked at the first step."""
-    plain, watched = (fingerprint(build, look) for look in (False, True))
+    plain, watched = (fingerprint(build, first) for first in (plainly, examined))
     return [part for part in plain if plain[part] != watched[part]]
 
 
-def fingerprint(build, look: bool) -> dict[str, str]:
-    """Two updates, the first one with or without the doctor, and everything that they leave."""
+def fingerprint(build, first) -> dict[str, str]:
+    """Two updates, the first one of the loss first(step), and everything that they leave."""
     seed()
     step = build()
     held = [p for p in step.model.parameters() if p.requires_grad]
     optimizer = step.optimizer or torch.optim.SGD(held, lr=0.01)
-    for turn in range(2):
+    for loss_of in (first, plainly):
         optimizer.zero_grad()
-        if look and turn == 0:
-            with trace() as t:
-                loss = step.compute()
-            t.explain(loss, step.model, optimizer=step.optimizer)
-        else:
-            loss = step.compute()
-        loss.backward()
+        loss_of(step).backward()
         if isinstance(optimizer, torch.optim.LBFGS):
             optimizer.step(lambda: _again(optimizer, step))
         else:
@@ -59,11 +75,14 @@ def state(step: Step) -> dict[str, str]:
     """Hashes of what a training step may change, and of what it may not."""
     model = step.model
     grads = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
-    flags = [(name, p.requires_grad) for name, p in model.named_parameters()]
+    flags = [(name, p.requires_grad, p._version) for name, p in model.named_parameters()]
     modes = [(name, module.training) for name, module in model.named_modules()]
+    holders = [torch.nn.modules.module, *model.modules(), *model.parameters()]
     hooks = [
-        (name, len(module._forward_hooks), len(module._backward_hooks))
-        for name, module in model.named_modules()
+        (name, len(found))
+        for holder in holders
+        for name, found in vars(holder).items()
+        if "_hooks" in name and hasattr(found, "__len__")
     ]
     random_state = torch.get_rng_state(), random.getstate(), numpy.random.get_state()
     return {
@@ -80,7 +99,14 @@ def state(step: Step) -> dict[str, str]:
 
 def _switches():
     now = [getattr(owner, name) for owner, name in PATCHED]
-    return torch.is_grad_enabled(), torch.is_anomaly_enabled(), now == ORIGINALS
+    return (
+        torch.is_grad_enabled(),
+        torch.is_inference_mode_enabled(),
+        torch.is_anomaly_enabled(),
+        torch.is_anomaly_check_nan_enabled(),
+        torch.overrides._get_current_function_mode_stack(),
+        now == ORIGINALS,
+    )
 
 
 def _hash(tensors):

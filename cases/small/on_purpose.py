@@ -1,7 +1,5 @@
 """Methods that cut, freeze or round gradients on purpose."""
 
-import copy
-
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -25,40 +23,6 @@ def low_rank_adapter():
     model = Adapted(nn.Linear(6, 4))
     x, target = torch.randn(10, 6), torch.randn(10, 4)
     return model, lambda: F.mse_loss(model(x), target)
-
-
-@case(normal=[("ok", "own-function")])  # a reminder: gradcheck is left to you
-def own_straight_through():
-    class Sign(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x.sign()
-
-        @staticmethod
-        def backward(ctx, grad_output):
-            (x,) = ctx.saved_tensors
-            return grad_output * (x.abs() <= 1)
-
-    encoder, decoder = nn.Linear(4, 8), nn.Linear(8, 4)
-    x = torch.rand(16, 4)
-    model = nn.ModuleList([encoder, decoder])
-    return model, lambda: F.mse_loss(decoder(Sign.apply(encoder(x))), x)
-
-
-@case()
-def vector_quantised_autoencoder():
-    encoder, decoder, codes = nn.Linear(4, 3), nn.Linear(3, 4), nn.Embedding(8, 3)
-    x = torch.randn(10, 4)
-
-    def loss():
-        hidden = encoder(x)
-        code = codes(torch.cdist(hidden, codes.weight).argmin(1))
-        passed = hidden + (code - hidden).detach()
-        commitment = F.mse_loss(hidden, code.detach())
-        return F.mse_loss(decoder(passed), x) + F.mse_loss(code, hidden.detach()) + commitment / 4
-
-    return nn.ModuleList([encoder, decoder, codes]), loss
 
 
 @case()
@@ -98,22 +62,6 @@ def clipped_policy():
         return F.mse_loss(value, reward) - clipped - 0.01 * new.entropy().mean()
 
     return nn.ModuleList([policy, critic]), loss
-
-
-@case()
-def moving_average_teacher():
-    student = nn.Sequential(nn.Linear(5, 12), nn.Tanh(), nn.Linear(12, 4))
-    teacher = copy.deepcopy(student).requires_grad_(False)
-    x = torch.randn(12, 5)
-
-    def loss():
-        with torch.no_grad():
-            for old, new in zip(teacher.parameters(), student.parameters(), strict=True):
-                old.lerp_(new, 0.01)
-            target = (teacher(x) * 2).softmax(1)
-        return F.cross_entropy(student(x + torch.randn_like(x) / 10), target)
-
-    return student, loss
 
 
 @case()
@@ -157,14 +105,6 @@ def truncated_sequence():
         return F.mse_loss(head(hidden), x[:, 1:])
 
     return nn.ModuleList([cell, head]), loss
-
-
-@case()
-def speech():
-    model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 5))
-    x, labels = torch.randn(10, 2, 6), torch.randint(1, 5, (2, 4))
-    frames, lengths = torch.tensor([10, 8]), torch.tensor([4, 2])
-    return model, lambda: F.ctc_loss(model(x).log_softmax(-1), labels, frames, lengths)
 
 
 @case()

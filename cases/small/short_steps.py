@@ -1,5 +1,7 @@
 """Training steps with nothing wrong: each returns a model and a function that computes the loss."""
 
+from functools import partial
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -172,7 +174,9 @@ def tied_weights():
 
 @case()
 def checkpointed():
-    first = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Dropout(0.2))
+    """The checkpoint runs its block again in backward, and the norm then counts a second time."""
+    block = nn.Linear(3, 8, bias=False), nn.BatchNorm1d(8), nn.Tanh(), nn.Dropout(0.2)
+    first = nn.Sequential(*block)
     last = nn.Linear(8, 1)
     x, target = torch.randn(8, 3), torch.randn(8, 1)
 
@@ -244,3 +248,38 @@ def value_replaced_by_a_number():
         return x.abs().mean() + (surrogate - surrogate.item())
 
     return model, loss
+
+
+@case()
+def hooks_of_tensors():
+    """The one of the bias runs after .grad is written: only in the real backward()."""
+    model, x, before = nn.Sequential(nn.Linear(3, 8), nn.Linear(8, 1)), torch.randn(8, 3), []
+    for name in ("written", "retained"):
+        model.register_buffer(name, torch.zeros(()))
+    model[0].weight.register_hook(lambda grad: grad * 2)
+    model[0].bias.register_post_accumulate_grad_hook(lambda p: [model.written.add_(1)].clear())
+
+    def loss():
+        for hidden in before:
+            model.retained += hidden.grad.norm()
+        before[:] = [model[0](x)]
+        before[0].register_hook(lambda grad: grad.clamp(-0.1, 0.1))
+        before[0].retain_grad()
+        return model[1](before[0]).square().mean()
+
+    return model, loss
+
+
+@case()
+def gradients_of_each_sample():
+    """As opacus computes them: a forward hook pushes what a backward hook pops."""
+    model, x, kept = nn.Linear(3, 1), torch.randn(8, 3), []
+    model.register_buffer("norms", torch.zeros(8))
+    model.register_forward_hook(lambda module, inputs, output: kept.append(inputs[0].detach()))
+
+    def pop(module, grad_input, grad_output, scale):
+        each = torch.einsum("bo,bi->boi", grad_output[0], kept.pop())
+        model.norms += scale * each.flatten(1).norm(dim=1)
+
+    model.register_full_backward_hook(partial(pop, scale=2.0))
+    return model, lambda: model(x.requires_grad_()).square().mean()

@@ -1,47 +1,33 @@
 """Healthy steps in which a gradient of 0, or nearly 0, is meant."""
 
-import copy
-
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from cases.case import case
 
-# ---- A gradient of 0 or nearly 0 that is meant
-
 
 class Residual(nn.Module):
     """x + scale * branch(x)"""
 
-    def __init__(self, branch, scale=None):
+    def __init__(self, branch, scale):
         super().__init__()
-        self.branch, self.scale = branch, scale if scale is None else nn.Parameter(scale)
+        self.branch, self.scale = branch, nn.Parameter(scale)
 
     def forward(self, x):
-        branch = self.branch(x)
-        return x + (branch if self.scale is None else branch * self.scale)
+        return x + self.branch(x) * self.scale
 
 
-def classified(*blocks, shape=(6, 3, 8, 8), channels=8):
-    stem, head = nn.Conv2d(3, channels, 3, bias=False), nn.Linear(channels, 4)
+def classified(*blocks):
+    stem, head = nn.Conv2d(3, 8, 3, bias=False), nn.Linear(8, 4)
     model = nn.Sequential(stem, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), head)
-    x, target = torch.randn(shape), torch.randint(4, shape[:1])
+    x, target = torch.randn(6, 3, 8, 8), torch.randint(4, (6,))
     return model, lambda: F.cross_entropy(model(x), target)
 
 
 def branch():
     return nn.Sequential(nn.Conv2d(8, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU(),
                          nn.Conv2d(8, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8))  # fmt: skip
-
-
-@case(normal=[("zero", "zero-factor")])
-def residual_blocks_that_start_as_the_identity():
-    """zero_init_residual of torchvision's ResNet."""
-    blocks = [Residual(branch()) for _ in range(3)]
-    for block in blocks:
-        nn.init.zeros_(block.branch[-1].weight)
-    return classified(*blocks)
 
 
 @case(normal=[("zero", "zero-factor")])
@@ -54,20 +40,6 @@ def skip_gain():
 def layer_scale():
     """As in ConvNeXt and CaiT."""
     return classified(*(Residual(branch(), torch.full((8, 1, 1), 1e-6)) for _ in range(3)))
-
-
-@case(normal=[("zero", "zero-factor")])
-def zero_convolution():
-    """As in ControlNet: a copy of the encoder speaks through a convolution that starts at 0."""
-    encoder, decoder = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(8, 3, 3, padding=1)
-    control, out = copy.deepcopy(encoder), nn.Conv2d(8, 8, 1)
-    nn.init.zeros_(out.weight)
-    nn.init.zeros_(out.bias)
-    encoder.requires_grad_(False)
-    x, hint = torch.randn(2, 2, 3, 6, 6)
-    return nn.ModuleList([control, out]), lambda: F.mse_loss(
-        decoder(encoder(x) + out(control(x + hint))), x
-    )
 
 
 @case(normal=[("zero", "zero-factor")])
@@ -115,21 +87,6 @@ def bias_of_the_keys():
 
     model, x = Attention(), torch.randn(4, 6, 8)
     return model, lambda: F.mse_loss(model(x), x.flip(1))
-
-
-@case(normal=[("none", "frozen")])
-def student_with_its_teacher_inside():
-    class Distilled(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.student = nn.Linear(5, 4)
-            self.teacher = copy.deepcopy(self.student).requires_grad_(False)
-
-        def forward(self, x):
-            return F.cross_entropy(self.student(x + 0.1), self.teacher(x).softmax(1))
-
-    model, x = Distilled(), torch.randn(12, 5)
-    return model, lambda: model(x)
 
 
 @case(normal=[("zero", "empty-selection")])

@@ -1,8 +1,5 @@
 """Well-known models that need torch only, as their authors wrote them."""
 
-import copy
-import math
-
 import torch
 from torch import nn
 from torch.distributions import Categorical
@@ -11,173 +8,6 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from cases.case import Step, case
-
-
-class CausalBlock(nn.Module):
-    def __init__(self, width, heads):
-        super().__init__()
-        self.ln_1, self.ln_2 = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.c_attn, self.c_proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.mlp = nn.Sequential(
-            nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width), nn.Dropout(0.1)
-        )
-        self.heads = heads
-
-    def forward(self, x):
-        n, t, width = x.shape
-        q, k, v = self.c_attn(self.ln_1(x)).split(width, dim=2)
-        q, k, v = (y.view(n, t, self.heads, width // self.heads).transpose(1, 2) for y in (q, k, v))
-        y = F.scaled_dot_product_attention(q, k, v, dropout_p=0.1, is_causal=True)
-        x = x + self.c_proj(y.transpose(1, 2).reshape(n, t, width))
-        return x + self.mlp(self.ln_2(x))
-
-
-class LanguageModel(nn.Module):
-    def __init__(self, vocabulary=64, width=32, length=32, layers=2):
-        super().__init__()
-        self.wte, self.wpe = nn.Embedding(vocabulary, width), nn.Embedding(length, width)
-        self.blocks = nn.Sequential(*(CausalBlock(width, heads=4) for _ in range(layers)))
-        self.ln_f = nn.LayerNorm(width)
-        self.lm_head = nn.Linear(width, vocabulary, bias=False)
-        self.apply(self._init_weights)
-        self.wte.weight = self.lm_head.weight
-        for name, parameter in self.named_parameters():
-            if name.endswith("c_proj.weight"):
-                nn.init.normal_(parameter, std=0.02 / math.sqrt(2 * layers))
-
-    def _init_weights(self, module):
-        if isinstance(module, (nn.Linear, nn.Embedding)):
-            nn.init.normal_(module.weight, std=0.02)
-        if isinstance(module, nn.Linear) and module.bias is not None:
-            nn.init.zeros_(module.bias)
-
-    def forward(self, tokens):
-        x = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1]))
-        return self.lm_head(self.ln_f(self.blocks(x)))
-
-
-@case(source="https://github.com/karpathy/nanoGPT/blob/master/model.py")
-def language_model_with_tied_weights():
-    model = LanguageModel()
-    text = torch.randint(64, (4, 25))
-    tokens, targets = text[:, :-1], text[:, 1:]
-    matrices = [p for p in model.parameters() if p.dim() >= 2]
-    vectors = [p for p in model.parameters() if p.dim() < 2]
-    groups = [{"params": matrices, "weight_decay": 0.1}, {"params": vectors, "weight_decay": 0.0}]
-    optimizer = torch.optim.AdamW(groups, lr=6e-3, betas=(0.9, 0.95))
-
-    def compute():
-        logits = model(tokens)
-        return F.cross_entropy(logits.view(-1, 64), targets.reshape(-1), ignore_index=-1)
-
-    return Step(model, compute, optimizer)
-
-
-class ResidualBlock(nn.Module):
-    def __init__(self, width, out, stride):
-        super().__init__()
-        self.conv1 = nn.Conv2d(width, out, 3, stride, padding=1, bias=False)
-        self.bn1 = nn.BatchNorm2d(out)
-        self.conv2 = nn.Conv2d(out, out, 3, padding=1, bias=False)
-        self.bn2 = nn.BatchNorm2d(out)
-        nn.init.zeros_(self.bn2.weight)  # the block starts as the identity
-        self.shortcut = nn.Sequential()
-        if stride != 1 or width != out:
-            conv = nn.Conv2d(width, out, 1, stride, bias=False)
-            self.shortcut = nn.Sequential(conv, nn.BatchNorm2d(out))
-
-    def forward(self, x):
-        out = F.relu(self.bn1(self.conv1(x)), inplace=True)
-        out = self.bn2(self.conv2(out))
-        out += self.shortcut(x)
-        return F.relu(out)
-
-
-@case(source="https://arxiv.org/abs/1706.02677")
-def cifar_resnet_with_zero_gammas():
-    model = nn.Sequential(
-        nn.Conv2d(3, 16, 3, padding=1, bias=False), nn.BatchNorm2d(16), nn.ReLU(inplace=True),
-        ResidualBlock(16, 16, 1), ResidualBlock(16, 32, 2), ResidualBlock(32, 64, 2),
-        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10),
-    )  # fmt: skip
-    images, labels = torch.randn(8, 3, 32, 32), torch.randint(10, (8,))
-    criterion = nn.CrossEntropyLoss()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4)
-    return Step(model, lambda: criterion(model(images), labels), optimizer)
-
-
-def double_conv(width, out):
-    return nn.Sequential(
-        nn.Conv2d(width, out, 3, padding=1, bias=False), nn.BatchNorm2d(out), nn.ReLU(inplace=True),
-        nn.Conv2d(out, out, 3, padding=1, bias=False), nn.BatchNorm2d(out), nn.ReLU(inplace=True),
-    )  # fmt: skip
-
-
-class UNet(nn.Module):
-    def __init__(self, classes, width=8):
-        super().__init__()
-        self.inc = double_conv(3, width)
-        self.down1 = nn.Sequential(nn.MaxPool2d(2), double_conv(width, 2 * width))
-        self.down2 = nn.Sequential(nn.MaxPool2d(2), double_conv(2 * width, 4 * width))
-        self.up1 = nn.ConvTranspose2d(4 * width, 2 * width, 2, stride=2)
-        self.conv1 = double_conv(4 * width, 2 * width)
-        self.up2 = nn.ConvTranspose2d(2 * width, width, 2, stride=2)
-        self.conv2 = double_conv(2 * width, width)
-        self.outc = nn.Conv2d(width, classes, 1)
-
-    def forward(self, x):
-        x1 = self.inc(x)
-        x2 = self.down1(x1)
-        x = self.conv1(torch.cat([x2, self.up1(self.down2(x2))], dim=1))
-        return self.outc(self.conv2(torch.cat([x1, self.up2(x)], dim=1)))
-
-
-def dice_loss(probabilities, target, epsilon=1e-6):
-    intersection = 2 * (probabilities * target).sum(dim=(-1, -2))
-    sets = probabilities.sum(dim=(-1, -2)) + target.sum(dim=(-1, -2))
-    return 1 - ((intersection + epsilon) / (sets + epsilon)).mean()
-
-
-@case(source="https://github.com/milesial/Pytorch-UNet/blob/master/train.py")
-def unet_with_cross_entropy_and_dice():
-    model = UNet(classes=3)
-    images, masks = torch.randn(2, 3, 32, 32), torch.randint(3, (2, 32, 32))
-    criterion = nn.CrossEntropyLoss()
-    optimizer = torch.optim.RMSprop(model.parameters(), lr=1e-4, weight_decay=1e-8, momentum=0.9)
-
-    def compute():
-        predicted = model(images)
-        one_hot = F.one_hot(masks, 3).permute(0, 3, 1, 2).float()
-        return criterion(predicted, masks) + dice_loss(F.softmax(predicted, dim=1), one_hot)
-
-    return Step(model, compute, optimizer)
-
-
-class VAE(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc1 = nn.Linear(784, 100)
-        self.fc21, self.fc22 = nn.Linear(100, 20), nn.Linear(100, 20)
-        self.fc3, self.fc4 = nn.Linear(20, 100), nn.Linear(100, 784)
-
-    def forward(self, x):
-        hidden = F.relu(self.fc1(x))
-        mu, logvar = self.fc21(hidden), self.fc22(hidden)
-        z = mu + torch.randn_like(mu) * torch.exp(0.5 * logvar)
-        return torch.sigmoid(self.fc4(F.relu(self.fc3(z)))), mu, logvar
-
-
-@case(source="https://github.com/pytorch/examples/blob/main/vae/main.py")
-def variational_autoencoder():
-    model = VAE()
-    digits = (torch.rand(16, 784) - 0.8).clamp(min=0) * 5  # most pixels of a digit are 0
-
-    def compute():
-        reconstructed, mu, logvar = model(digits)
-        bce = F.binary_cross_entropy(reconstructed, digits, reduction="sum")
-        return bce - 0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
-
-    return Step(model, compute, torch.optim.Adam(model.parameters(), lr=1e-3))
 
 
 class Tagger(nn.Module):
@@ -207,29 +37,6 @@ def gru_tagger_with_padding():
         return F.cross_entropy(model(words, lengths).transpose(1, 2), tags)
 
     return Step(model, compute, torch.optim.Adam(model.parameters(), lr=1e-2))
-
-
-@case(source="https://docs.pytorch.org/tutorials/intermediate/reinforcement_q_learning.html")
-def dqn_with_a_target_network():
-    policy_net = nn.Sequential(
-        nn.Linear(4, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 2)
-    )
-    target_net = copy.deepcopy(policy_net)
-    states, next_states = torch.randn(32, 4), torch.randn(32, 4)
-    actions, rewards = torch.randint(2, (32, 1)), torch.ones(32)
-    non_final = torch.rand(32) > 0.1
-    criterion = nn.SmoothL1Loss()
-    optimizer = torch.optim.AdamW(policy_net.parameters(), lr=3e-4, amsgrad=True)
-
-    def compute():
-        values = policy_net(states).gather(1, actions)
-        next_values = torch.zeros(32)
-        with torch.no_grad():
-            next_values[non_final] = target_net(next_states[non_final]).max(1).values
-        expected = next_values * 0.99 + rewards
-        return criterion(values, expected.unsqueeze(1))
-
-    return Step(policy_net, compute, optimizer)
 
 
 class DLRM(nn.Module):
@@ -314,25 +121,6 @@ def maml_inner_loop():
         return F.mse_loss(functional_call(model, weights, x[1]), torch.sin(x[1] + phase))
 
     return Step(model, compute, torch.optim.Adam(model.parameters(), lr=1e-3))
-
-
-@case(source="https://github.com/maziarraissi/PINNs")
-def burgers_equation():
-    """u_t + u u_x = 0.01 / pi u_xx inside, and the known values at the start."""
-    net = nn.Sequential(nn.Linear(2, 20), nn.Tanh(), nn.Linear(20, 20), nn.Tanh(), nn.Linear(20, 1))
-    inside = torch.rand(40, 2) * torch.tensor([1.0, 2.0]) - torch.tensor([0.0, 1.0])
-    x0 = torch.linspace(-1, 1, 20).unsqueeze(1)
-    start, known = torch.cat([torch.zeros(20, 1), x0], dim=1), -torch.sin(torch.pi * x0)
-
-    def compute():
-        t, x = (column.clone().requires_grad_() for column in inside.split(1, dim=1))
-        u = net(torch.cat([t, x], dim=1))
-        u_t, u_x = torch.autograd.grad(u.sum(), (t, x), create_graph=True)
-        (u_xx,) = torch.autograd.grad(u_x.sum(), x, create_graph=True)
-        residual = u_t + u * u_x - 0.01 / torch.pi * u_xx
-        return (net(start) - known).pow(2).mean() + residual.pow(2).mean()
-
-    return Step(net, compute, torch.optim.Adam(net.parameters(), lr=1e-3))
 
 
 class NeRF(nn.Module):

@@ -12,6 +12,7 @@ from test_rules import RULES
 from torch import nn
 from torch.nn import functional as F
 from torch.optim import lr_scheduler as schedulers
+from training import network, sgd_of, train
 
 BUGS, HEALTHY = {}, {}
 CLEARED = "cleared before the step"
@@ -36,29 +37,9 @@ def noted(rule):
     return functools.partial(healthy, note=rule)
 
 
-def network(*sizes):
-    layers = [nn.Linear(*pair) for pair in zip(sizes[:-1], sizes[1:], strict=True)]
-    return nn.Sequential(*(part for layer in layers for part in (layer, nn.Tanh())))[:-1]
-
-
-def train(optimizers, loss_of, steps=4, after=()):
-    """One loss for all optimizers."""
-    optimizers = optimizers if isinstance(optimizers, list) else [optimizers]
-    for step in range(1, steps + 1):
-        for optimizer in optimizers:
-            optimizer.zero_grad()
-        loss_of(step).backward()
-        for each in [*optimizers, *after]:
-            each.step()
-
-
 def regression(model, optimizer, steps=4, after=()):
     x = torch.rand(8, 4)
     train(optimizer, lambda step: model(x).square().mean(), steps, after)
-
-
-def sgd_of(*parts, lr=0.1):
-    return torch.optim.SGD([p for part in parts for p in part.parameters()], lr=lr)
 
 
 def warmed_up(optimizer, steps):
@@ -194,6 +175,43 @@ def in_bfloat16_for_long(lr, steps, warm_up=0, kind=torch.optim.AdamW):
     after = [warmed_up(optimizer, warm_up)] if warm_up else []
     x, goal = torch.rand(2, 8, 64, dtype=torch.bfloat16)
     train(optimizer, lambda step: (model(x) - goal).square().mean(), steps, after)
+
+
+def classifier(*more):
+    return nn.Sequential(nn.Linear(4, 8), *more, nn.Linear(8, 2))
+
+
+def error_of(model):
+    return F.cross_entropy(model(torch.randn(8, 4)), torch.randint(2, (8,)))
+
+
+def classify(model, sgd, steps=12, before=lambda i: None, after=lambda i: None):
+    for i in range(steps):
+        before(i)
+        model.zero_grad()
+        error_of(model).backward()
+        sgd.step()
+        after(i)
+
+
+def in_modes(before=lambda model, i: None, after=lambda model, i: None, first=lambda model: None):
+    """What sets the mode of a model with a dropout, and when?"""
+    model = classifier(nn.Dropout(0.5))
+    first(model)
+    each = (functools.partial(change, model) for change in (before, after))
+    classify(model, sgd_of(model), 12, *each)
+
+
+def replaced(is_added):
+    """A layer of another one: is it given to the optimizer, too?"""
+    model = classifier()
+    sgd = sgd_of(model)
+    classify(model, sgd, 20)
+    model[-1] = nn.Linear(8, 2)
+    if is_added:
+        sgd.param_groups[0]["params"][-2:] = model[-1].parameters()
+    classify(model, sgd, 10)
+    return model
 
 
 def scheduled(steps, kind, *options, each_step=True):
@@ -348,6 +366,13 @@ BUGS |= {name: (loop, *found, {}) for name, loop, found in [
      ("not trained", "no-step")),
     ("layers in a plain list", lambda: plain_list(is_held=False),
      ("not trained", "unregistered/attribute")),
+    ("never in training mode again",
+     lambda: in_modes(after=lambda model, i: model.train(i < 4)), ("wrong", "left-in-eval-mode")),
+    ("in eval mode for three steps",
+     lambda: in_modes(lambda model, i: model.train(i not in (5, 6, 7))),
+     ("wrong", "left-in-eval-mode")),
+    ("a layer that was replaced", lambda: replaced(is_added=False),
+     ("not trained", "replaced-layer")),
     ("a scheduler that makes no step", lambda: scheduled(20, warmed_up, 10, each_step=False),
      ("not trained", "learning-rate/no-step")),
     ("a scheduler for epochs is called for batches", lambda: scheduled(70, schedulers.StepLR, 3),
@@ -377,6 +402,11 @@ HEALTHY |= {name: (loop, "") for name, loop in [
     ("accumulation", lambda: batches(16, lambda k: k % 4 == 0, lambda k: k % 4 == 3)),
     ("a sum in a single step", lambda: batches(6, lambda batch: batch != 2)),
     ("layers in a plain list that the optimizer holds", lambda: plain_list(is_held=True)),
+    ("validated after every second step",
+     lambda: in_modes(lambda model, i: model.train(), lambda model, i: model.train(i % 2 == 0))),
+    ("a part in eval mode", lambda: in_modes(first=lambda model: model[1].eval())),
+    ("in eval mode for two steps", lambda: in_modes(lambda model, i: model.train(i not in (5, 6)))),
+    ("a layer that was replaced and added", lambda: replaced(is_added=True)),
     ("a cosine that ends at 0", lambda: scheduled(33, schedulers.CosineAnnealingLR, 33)),
     ("a rate of 0 in one step",
      lambda: scheduled(40, schedulers.LambdaLR, lambda step: float(step != 31))),

@@ -5,9 +5,22 @@ import functools
 
 import torch
 import torch._dynamo
-from loops import Heads, bug, healthy, network, noted, regression, sgd_of, train
+from loops import (
+    BUGS,
+    HEALTHY,
+    PARTLY,
+    Heads,
+    batches,
+    bug,
+    classifier,
+    error_of,
+    healthy,
+    noted,
+    regression,
+)
 from torch import nn
 from torch.nn import functional as F
+from training import network, sgd_of, train
 
 # ---- No loss reaches what an optimizer holds
 
@@ -75,21 +88,6 @@ def the_weights_of_a_norm_rounded_away_in_bfloat16():
     train(adam, lambda step: (model(x) - goal).square().mean())
 
 
-@healthy
-def master_weights_of_bfloat16():
-    model = nn.Linear(4, 4).bfloat16()
-    masters = [p.detach().float().requires_grad_() for p in model.parameters()]
-    adam = torch.optim.AdamW(masters, lr=1e-6)
-    for _ in range(4):
-        model(torch.rand(8, 4, dtype=torch.bfloat16)).square().mean().backward()
-        for master, p in zip(masters, model.parameters(), strict=True):
-            master.grad, p.grad = p.grad.float(), None
-        adam.step()
-        with torch.no_grad():
-            for master, p in zip(masters, model.parameters(), strict=True):
-                p.copy_(master)
-
-
 @noted("frozen/held")
 def a_frozen_embedding_whose_weight_is_that_of_the_last_layer_too():
     model = nn.Sequential(nn.Embedding(5, 4), nn.Linear(4, 4), nn.Linear(4, 5, bias=False))
@@ -111,6 +109,60 @@ def gradients_of_two_losses_merged_by_hand():
         for p, one, other in zip(model.parameters(), *parts, strict=True):
             p.grad = one + other.sign()
         sgd.step()
+
+
+@healthy
+def a_loss_that_is_only_measured():
+    """Another line clears what it has measured."""
+    model = classifier()
+    sgd = sgd_of(model)
+    for _ in range(6):
+        sgd.zero_grad()
+        error_of(model).backward()
+        sgd.zero_grad()
+        error_of(model).backward()
+        sgd.step()
+
+
+@healthy
+def sharpness_aware():
+    """One line gives both gradients, and the first is used by hand."""
+    model = classifier()
+    sgd = sgd_of(model)
+    for _ in range(6):
+        moved = []
+        for first in (True, False):
+            sgd.zero_grad()
+            error_of(model).backward()
+            with torch.no_grad():
+                if first:
+                    moved = [(p, 0.05 * p.grad / p.grad.norm()) for p in model.parameters()]
+                for p, by in moved:
+                    p.add_(by if first else -by)
+        sgd.step()
+
+
+def gradients_of_each_sample(in_place):
+    """Their sum is written into .grad, and the cleared ones have been read."""
+    model = classifier()
+    sgd = sgd_of(model)
+    for step in range(6):
+        each = []
+        for _ in range(3):
+            model.zero_grad()
+            error_of(model).backward()
+            each.append([p.grad.clone() for p in model.parameters()])
+        for i, p in enumerate(model.parameters()):
+            total = sum(gradients[i] for gradients in each)
+            p.grad = p.grad.copy_(total) if in_place else total
+        if in_place and step % 2:
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        sgd.step()
+
+
+for in_place in (False, True):
+    name = f"gradients of each sample, {in_place=}"
+    HEALTHY[name] = functools.partial(gradients_of_each_sample, in_place), ""
 
 
 @bug("none", "unused/never")
@@ -142,17 +194,6 @@ def a_group_that_is_frozen_by_its_learning_rate():
     model = network(4, 4, 1)
     groups = [{"params": model[0].parameters(), "lr": 0.0}, {"params": model[2].parameters()}]
     regression(model, torch.optim.SGD(groups, lr=0.1))
-
-
-@healthy
-def adapters_that_start_at_0():
-    base = nn.Linear(4, 4).requires_grad_(False)
-    down, up = nn.Linear(4, 2, bias=False), nn.Linear(2, 4, bias=False)
-    nn.init.zeros_(up.weight)
-    model = nn.ModuleDict({"base": base, "lora_A": down, "lora_B": up})
-    x, y = torch.rand(2, 8, 4)
-    adam = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad])
-    train(adam, lambda step: (base(x) + up(down(x)) - y).square().mean())
 
 
 @healthy
@@ -294,3 +335,79 @@ def gradients_that_are_written_by_hand():
         with torch.no_grad():
             for master, p in zip(masters, model.parameters(), strict=True):
                 p.copy_(master)
+
+
+# ---- Other numbers, and what lies just at a bound and just past it
+
+
+def of_dtype(dtype, make=lambda: network(4, 4, 1), kind=torch.optim.SGD, lr=0.1):
+    model, x = make().to(dtype), torch.rand(8, 4, dtype=dtype)
+    train(kind(model.parameters(), lr=lr), lambda step: model(x).square().mean(), steps=20)
+
+
+def with_a_norm():
+    return nn.Sequential(nn.Linear(4, 8), nn.LayerNorm(8), nn.Linear(8, 1))
+
+
+def looked_up(kind, rows):
+    """A batch uses a few of many rows of bfloat16."""
+    table, head = nn.Embedding(64, 4).bfloat16(), nn.Linear(4, 1).bfloat16()
+    optimizers = [kind(table.parameters(), lr=0.01), sgd_of(head)]
+    train(optimizers, lambda step: head(table(rows())).square().mean(), steps=20)
+
+
+@healthy
+def an_empty_batch():
+    model = network(4, 4, 1)
+    train(sgd_of(model), lambda step: model(torch.rand(8 * (step != 3), 4)).square().sum())
+
+
+@healthy
+def a_layer_that_is_used_twice():
+    layer = nn.Linear(4, 4)
+    regression(nn.Sequential(layer, nn.Tanh(), layer), sgd_of(layer))
+
+
+@healthy
+def clipped_exactly_at_the_norm():
+    model, x = network(4, 1), torch.rand(8, 4)
+    sgd = sgd_of(model)
+    for _ in range(4):
+        sgd.zero_grad()
+        model(x).square().mean().backward()
+        norm = nn.utils.get_total_norm([p.grad for p in model.parameters()])
+        nn.utils.clip_grad_norm_(model.parameters(), norm.item())
+        sgd.step()
+
+
+@healthy
+def a_target_of_the_same_model():
+    body, head, x = network(4, 4), network(4, 4), torch.rand(8, 4)
+    parts = sgd_of(body, head)
+    train(parts, lambda step: (head(body(x)) - body(x).detach()).square().mean())
+
+
+def partly_moved(size, movers):
+    """AdamW adds 0.001, which changes a number near 0.01 of bfloat16, and none near 1."""
+    weight = nn.Parameter(torch.ones(size).index_fill(0, torch.arange(movers), 0.01).bfloat16())
+    adam = torch.optim.AdamW([weight], weight_decay=0.0)
+    train(adam, lambda step: weight.sum(), steps=20)
+
+
+HEALTHY |= {name: (loop, "") for name, loop in [
+    ("float16", lambda: of_dtype(torch.float16)),
+    ("bfloat16", lambda: of_dtype(torch.bfloat16)),
+    ("float64", lambda: of_dtype(torch.float64)),
+    ("a norm in bfloat16", lambda: of_dtype(torch.bfloat16, with_a_norm, torch.optim.AdamW, 0.01)),
+    ("few rows in bfloat16", lambda: looked_up(torch.optim.SGD, lambda: torch.arange(4))),
+    ("one row in bfloat16", lambda: looked_up(torch.optim.SGD, lambda: torch.arange(1))),
+    ("other rows in bfloat16",
+     lambda: looked_up(torch.optim.AdamW, lambda: torch.randint(64, (4,)))),
+    ("cleared in each of three steps", lambda: batches(6, lambda k: True, lambda k: k % 2)),
+    ("a tenth of the elements moves", lambda: partly_moved(40, 4)),
+    ("31 elements of which one moves", lambda: partly_moved(31, 1)),
+]}  # fmt: skip
+BUGS |= {name: (loop, *PARTLY, {}) for name, loop in [
+    ("less than a tenth of the elements moves", lambda: partly_moved(40, 3)),
+    ("32 elements of which one moves", lambda: partly_moved(32, 1)),
+]}  # fmt: skip

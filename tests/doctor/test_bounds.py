@@ -3,8 +3,8 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from test_left_behind import leaf
 from torch import nn
+from training import leaf
 
 from autograd_surprises.backward.gradient_norms import EXPLODED, USUAL, GradientNorms
 from autograd_surprises.backward.noise import _noise
@@ -61,6 +61,14 @@ def test_a_rule_begins_at_its_bound(step, expected):
     x, loss = step
     found = explain(loss, {"x": x})["x"]
     assert f"{found.status} {found.rule}" == expected, found
+
+
+@pytest.mark.parametrize("scores, causes", [
+    ([[0.8, 0.2]], {"nll-of-probabilities"}), ([[1.8, -0.8]], set()),  # logarithms are negative
+])  # fmt: skip
+def test_probabilities_are_not_negative(scores, causes):
+    x, loss = of(scores, lambda x: F.nll_loss(x, torch.tensor([0])))
+    assert {found.cause for found in explain(loss, {"x": x}).findings if found.alarming} == causes
 
 
 def test_relu_counts_what_is_0_among_the_flat_inputs():

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from test_left_behind import leaf
+from training import leaf
 
 from autograd_surprises.doctor import explain
 from autograd_surprises.facts.operations import KINDS

@@ -71,18 +71,6 @@ def flops():
     return counter.get_total_flops()
 
 
-def flops_of_backward():
-    """The step itself is outside of the counter."""
-    counters, model = [], net()
-    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
-    for _ in range(3):
-        with FlopCounterMode(display=False) as counter:
-            model(torch.ones(2, 4)).sum().backward()
-        sgd.step()
-        counters.append(counter.get_total_flops())
-    return counters
-
-
 def seen_by(kind):
     with kind() as mode:
         train()
@@ -114,22 +102,12 @@ def profiled():
     return Counter({each.key: each.count for each in profile.key_averages() if "::" in each.key})
 
 
-def profiled_by_autograd():
-    with torch.autograd.profiler.profile() as profile:
-        train()
-    return Counter(each.name for each in profile.function_events if "::" in each.name)
-
-
 def nodes(graph):
     return [str(node) for node in graph.nodes]
 
 
 def exported(strict=False, **options):
     return nodes(torch.export.export(net(), (torch.ones(2, 4),), strict=strict, **options).graph)
-
-
-def exported_for_any_batch():
-    return exported(dynamic_shapes=({0: torch.export.Dim("batch", min=2, max=64)},))
 
 
 def made_by_make_fx(mode="real", **options):
@@ -144,10 +122,6 @@ def traced_by_jit():
 
     graph = torch.jit.trace(Branches(), torch.ones(2)).inlined_graph
     return [node.kind() for node in graph.nodes()]
-
-
-def fx_traced():
-    return nodes(torch.fx.symbolic_trace(net()).graph)
 
 
 def rehearsed_on_meta():
@@ -313,24 +287,16 @@ def recomputed():
     return train(Recomputed())
 
 
-def hooks_that_warn():
-    model = net()
-    model[0].weight.register_hook(lambda gradient: warnings.warn("of the user's", stacklevel=1))
-    return train(model)
-
-
 WORK = {
     work.__name__: work
     for work in (
-        train, flops, flops_of_backward, functions_in_each_step,
-        functions_on_a_device, profiled, profiled_by_autograd, exported, exported_for_any_batch,
-        made_by_make_fx, traced_by_jit, fx_traced, rehearsed_on_meta, rehearsed_with_fake_tensors,
-        transforms, selective_checkpoints, compiled_loop, warned, warned_in_a_loop,
-        recomputed, hooks_that_warn, logged_by_a_subclass, unpacked_once,
+        train, flops, functions_in_each_step, functions_on_a_device, profiled, exported,
+        made_by_make_fx, traced_by_jit, rehearsed_on_meta, rehearsed_with_fake_tensors, transforms,
+        selective_checkpoints, compiled_loop, warned, warned_in_a_loop, recomputed,
+        logged_by_a_subclass, unpacked_once,
     )
 }  # fmt: skip
 WORK |= {
-    "made_by_make_fx_of_fake_tensors": lambda: made_by_make_fx("fake"),
     "made_by_make_fx_of_symbols": lambda: made_by_make_fx("symbolic"),
     "made_by_make_fx_before_dispatch": lambda: made_by_make_fx(pre_dispatch=True),
     "operations": lambda: seen_by(Operations),

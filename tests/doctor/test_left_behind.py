@@ -12,7 +12,7 @@ import pytest
 import torch
 import torch._dynamo
 from torch import nn
-from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
+from training import leaf, switches
 
 from autograd_surprises.backward.watched_backward import Backward
 from autograd_surprises.doctor import explain, interception, trace, watch
@@ -20,10 +20,6 @@ from autograd_surprises.recording import active_recorders, recorder, setup_lines
 from autograd_surprises.recording.patches import Patches
 from autograd_surprises.recording.places import OURS
 from autograd_surprises.recording.setup_lines import built_at
-
-
-def leaf(*values):
-    return torch.tensor(values, requires_grad=True)
 
 
 class Refuses(nn.Module):
@@ -149,19 +145,6 @@ def test_after_an_error_in_a_backward_gradients_and_random_numbers_are_as_before
 
 
 # ---- Patched methods
-
-
-def switches():
-    return (
-        nn.Module.__call__,
-        nn.Parameter.__new__,
-        nn.Module.__setattr__,
-        torch.optim.Optimizer.__init__,
-        dict(_global_optimizer_post_hooks),
-        dict(_global_optimizer_pre_hooks),
-        torch._dynamo.eval_frame._stance.stance,
-        torch.overrides._get_current_function_mode_stack(),
-    )
 
 
 def test_after_an_error_in_a_module_the_trace_goes_on_and_ends():

@@ -7,8 +7,8 @@ import threading
 import pytest
 import torch
 import torch._dynamo
-from test_left_behind import leaf
 from torch import nn
+from training import leaf
 
 from autograd_surprises.doctor import trace
 

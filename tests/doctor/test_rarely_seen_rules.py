@@ -213,6 +213,11 @@ REACHED = [
         lambda x: torch.mode(x).values)),
     ("zero", "outside-range", [2.0, -2.0, 1.0], lambda x: F.hardtanh(x)[:2], "3 of 3 inputs"),
     ("zero", "outside-range", [2.0, -2.0, 1.0], lambda x: x.clamp(-1, 1)[:2], "2 of 3 inputs"),
+    ("zero", "outside-range", [1.0, 2.0, 9.0], lambda x: x.clamp(min=3)[:2], "2 of 3 inputs"),
+    ("zero", "outside-range", [1.0, 2.0, -9.0], lambda x: x.clamp(max=0.5)[:2], "2 of 3 inputs"),
+    ("zero", "saturated/zero", [[1000.0, 0, 0]], lambda x: F.log_softmax(x, 1)[0, 0]),
+    ("inf", "infinite-derivative/backward", [[1.0, 2.0], [0.0, 3.0]],
+     lambda x: x ** torch.full((2, 2), 0.5), "[1, 0], a gradient of 1 arrived (its input was 0, "),
     ("zero", "outside-range", [1.0, 2.0], lambda x: x[:1].clamp(min=torch.tensor([3.0, 4.0]))),
 ]  # fmt: skip
 REACHED = [(*row, "")[:5] for row in REACHED]
@@ -226,7 +231,7 @@ def test_a_rule_is_reached(status, rule, values, function, says):
     loss = y.sum() if y.dim() and "grad_outputs" not in arguments else y
     found = explain(loss, {"x": x}, **arguments)["x"]
     assert (found.status, found.rule) == (status, rule), found
-    assert says in found.sentence
+    assert says in " ".join([found.sentence, *found.also])
 
 
 # (rule, x, a function of it whose sum is the loss)
@@ -268,19 +273,21 @@ def test_a_rule_about_the_loss_is_reached_and_without_a_trace_nothing_else_is_sa
     assert alone <= {rule, "forward-nonfinite/unknown"}
 
 
-@pytest.mark.parametrize("start, last, rule", [
-    (0.0, lambda y: y[:, -1], "zero-factor/first-state"),
-    (0.1, lambda y: y[:, -1], None),  # the state is not 0
-    (0.0, lambda y: y[:, 0], None),  # the reverse direction has been through all steps there
+@pytest.mark.parametrize("start, last, name, rule", [
+    (0.0, lambda y: y[:, -1], "weight_hh_l0_reverse", "zero-factor/first-state"),
+    (0.0, lambda y: y[:, 0], "weight_hh_l0", "zero-factor/first-state"),
+    (0.1, lambda y: y[:, -1], "weight_hh_l0_reverse", None),  # the state is not 0
+    # the reverse direction has been through all steps there
+    (0.0, lambda y: y[:, 0], "weight_hh_l0_reverse", None),
 ])  # fmt: skip
-def test_the_first_step_of_the_reverse_direction_is_told_from_contributions_that_cancel(
-    start, last, rule
+def test_the_first_step_of_a_direction_is_told_from_contributions_that_cancel(
+    start, last, name, rule
 ):
     torch.manual_seed(0)
     lstm = nn.LSTM(4, 8, batch_first=True, bidirectional=True)
     output, _ = lstm(torch.rand(16, 5, 4), (torch.full((2, 16, 8), start), torch.zeros(2, 16, 8)))
     names = {node.name() for node in reachable([output.grad_fn])}
-    found = explain(last(output).square().sum(), lstm)["weight_hh_l0_reverse"]
+    found = explain(last(output).square().sum(), lstm)[name]
     assert (found.status == "zero") == (rule is not None)
     assert rule is None or found.rule == rule or "MkldnnRnnLayerBackward0" not in names
     assert not found.rule.startswith("cancel")

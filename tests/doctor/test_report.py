@@ -7,8 +7,8 @@ from functools import cache
 
 import pytest
 import torch
-from test_left_behind import leaf
 from torch import nn
+from training import leaf
 
 from autograd_surprises.command.report_files import as_data
 from autograd_surprises.doctor import explain, trace
@@ -37,7 +37,8 @@ def deep():
     return Visit(model(torch.rand(4, 8)).sum(), model)
 
 
-REPORTS = ["deep", *(name for name, patient in PATIENTS.items() if patient.status != "error")]
+OF_EACH_CAUSE = {p.causes: name for name, p in PATIENTS.items() if p.status != "error"}
+REPORTS = ["deep", *OF_EACH_CAUSE.values()]
 each = pytest.mark.parametrize("name", REPORTS)
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch warns of what the patients do
 

@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from test_left_behind import leaf
 from torch import nn
+from training import leaf
 
 from autograd_surprises.doctor import explain, trace
 

@@ -6,8 +6,8 @@ import traceback
 import pytest
 import torch
 import torch.nn.functional as F
-from test_left_behind import leaf
 from torch import nn
+from training import leaf
 
 from autograd_surprises.backward.steps import size_of
 from autograd_surprises.doctor import explain, explain_error, trace
@@ -64,6 +64,13 @@ def other_graph_before(w):
     torch.autograd.grad(loss, w)
 
 
+def old_result_in_no_later_graph(w):
+    hidden = torch.tanh(w)  # old
+    hidden.sum().backward()  # frees
+    hidden.exp()
+    (hidden * 2).sum().backward()  # old
+
+
 @pytest.mark.parametrize(
     "steps, marks",
     [
@@ -71,6 +78,7 @@ def other_graph_before(w):
         (one_retained, ["frees"]),
         (hidden_state, ["old", "old", "frees"]),
         (other_graph_before, ["frees"]),
+        (old_result_in_no_later_graph, ["old", "old", "frees"]),
     ],
 )
 def test_a_second_backward_names_the_first_one_of_that_graph(steps, marks):

@@ -3,7 +3,6 @@
 import gc
 import re
 
-import healthy_loops  # noqa: F401  (registers loops)
 import pytest
 import torch
 import torch._dynamo
@@ -15,15 +14,14 @@ from loops import (
     SENTENCES,
     adversarial,
     closures,
-    network,
     plain_list,
     regression,
     scaled,
-    train,
 )
 from loops_of_models import a_frozen_embedding_whose_weight_is_that_of_the_last_layer_too
 from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
+from training import alarms, findings, network, sgd_of, train, watched
 
 from autograd_surprises import watch
 from autograd_surprises.doctor.watch import idle_optimizers
@@ -45,7 +43,7 @@ def test_a_gradient_that_was_cleared_is_not_called_one_that_never_came():
 def test_the_gradient_of_an_input_needs_no_step():
     def attack():
         model = network(4, 1)
-        sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+        sgd = sgd_of(model)
         for _ in range(4):
             x = torch.rand(8, 4, requires_grad=True)
             sgd.zero_grad()
@@ -59,14 +57,11 @@ GUILTY = {  # of the loops whose gradients are added up or cleared
     "model(torch.rand(8, 4)).square().mean().backward()",
     "F.softplus(-critic(maker(torch.rand(8, 2)))).mean().backward()",
 }
-
-
-def watched(loop, **options):
-    gc.collect()  # a watch looks for all optimizers
-    torch.manual_seed(0)
-    with watch(**options) as w:
-        loop()
-    return w
+SAID = {
+    "never in training mode again": "since step 6",
+    "in eval mode for three steps": "since step 6",
+    "a layer that was replaced": "1.weight, 1.bias",
+}
 
 
 @pytest.mark.parametrize("name", BUGS)
@@ -74,13 +69,13 @@ def test_it_is_reported(name):
     loop, status, rule, options = BUGS[name]
     w = watched(loop, **options)
     assert not w.healthy
-    alarms = [found for each in w.reports for found in each.report.findings if found.alarming]
-    assert {(found.status, found.rule) for found in alarms} == {(status, rule)}, str(w)
+    assert {(found.status, found.rule) for found in alarms(w)} == {(status, rule)}, str(w)
     assert len([each for each in w.reports if not each.healthy]) == 1, "told once"
-    told = {found.name for found in alarms}
-    assert len(told) == len(alarms) and all(told)
+    told = {found.name for found in alarms(w)}
+    assert len(told) == len(alarms(w)) and all(told)
+    assert SAID.get(name, "") in str(w)
     if rule in ("cleared-batches", "accumulated/used-twice"):
-        assert {dict(f.places)["backward at"].source for f in alarms} <= GUILTY
+        assert {dict(f.places)["backward at"].source for f in alarms(w)} <= GUILTY
 
 
 def noting_states(run):
@@ -121,7 +116,7 @@ def test_a_tensor_with_two_names_is_named_by_both():
 def test_an_error_because_all_is_frozen_says_so():
     model = network(4, 4, 1).requires_grad_(False)
     with watch() as w, pytest.raises(RuntimeError, match="does not require grad"):
-        regression(model, torch.optim.SGD(model.parameters(), lr=0.1))
+        regression(model, sgd_of(model))
     ((found,),) = (each.report.findings for each in w.reports)
     assert (found.status, found.rule) == ("error", "frozen/all")
     assert found.sentence.startswith("SGD holds 4 parameters") and "SGD(" in found.where.source
@@ -135,19 +130,13 @@ def test_if_a_scaler_skips_all_steps_the_summary_says_why_none_was_seen():
 # ---- How it looks
 
 
-@pytest.mark.parametrize("critics", [1, 12])
-def test_a_loss_of_each_optimizer_is_examined_at_any_rhythm(critics):
-    w = watched(lambda: adversarial(critics, real=True, rounds=3))
-    examined = {found.name for each in w.reports for found in each.report.findings}
+def test_a_loss_of_each_optimizer_is_examined():
+    w = watched(lambda: adversarial(1, real=True, rounds=3))
+    examined = {found.name for found in findings(w)}
     assert examined >= {"critic.0.weight", "maker.0.weight"}, w.reports
 
 
-PARTS = (
-    "adversarial",
-    "zero_convolution",
-    "dcgan_generator",
-    "soft_actor",
-)  # whose other parts have an optimizer of their own
+PARTS = ("adversarial",)  # whose other part has an optimizer of its own
 SPARSE = ("dlrm_sparse_bags", "matrix_factorization")
 
 
@@ -171,7 +160,7 @@ def test_two_steps_of_what_is_known_to_be_healthy(name):
 def test_the_steps_of_an_optimizer_that_is_compiled_pass_unseen_and_without_an_alarm():
     torch._dynamo.reset()
     model = network(4, 1)
-    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    sgd = sgd_of(model)
     step = torch.compile(lambda: sgd.step(), backend="eager")
     with watch() as w:
         for _ in range(3):
@@ -241,7 +230,7 @@ def test_an_optimizer_is_looked_at_in_two_steps_and_then_left_alone(monkeypatch)
         idle_optimizers, "fingerprints", lambda ps: read.append(len(ps)) or [0] * len(ps)
     )
     model = network(4, 1)
-    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    sgd = sgd_of(model)
     with watch():
         regression(model, sgd, steps=40)
     assert read == [2, 2, 2, 2], "before and after each of two steps"
@@ -258,7 +247,7 @@ def test_what_has_moved_is_not_looked_at_again(monkeypatch):
 
 def test_no_copy_of_the_weights_is_kept_between_two_steps():
     model = network(4, 1)
-    sgd = torch.optim.SGD(model.parameters(), lr=0.0)
+    sgd = sgd_of(model, lr=0.0)
     x = torch.rand(8, 4)
     with watch() as w:
         train(sgd, lambda step: model(x).square().mean(), steps=1)
@@ -270,7 +259,7 @@ def test_no_copy_of_the_weights_is_kept_between_two_steps():
 
 def test_a_part_in_a_plain_list_that_the_optimizer_holds_has_a_name():
     w = watched(lambda: plain_list(is_held=True, lr=0.0))
-    names = [f.name for each in w.reports for f in each.report.findings if f.alarm]
+    names = [found.name for found in alarms(w)]
     assert any(name.endswith("Linear.weight") for name in names)
     assert not any("that the optimizer holds" in name for name in names)
 
@@ -282,8 +271,7 @@ def test_a_watch_that_is_entered_again_sees_that_no_step_was_made():
         pass
     with w:
         loop()
-    rules = {found.rule for each in w.reports for found in each.report.findings}
-    assert "no-step" in rules, str(w)
+    assert "no-step" in {found.rule for found in findings(w)}, str(w)
 
 
 def test_a_term_is_followed_although_its_loss_was_first_met_without_a_recording():
@@ -298,5 +286,4 @@ def test_a_term_is_followed_although_its_loss_was_first_met_without_a_recording(
             (loss * float("nan") if bad else loss).backward()
             if not bad:
                 heads.step()
-    rules = {found.rule for each in w.reports for found in each.report.findings}
-    assert "unused-term" in rules, str(w)
+    assert "unused-term" in {found.rule for found in findings(w)}, str(w)

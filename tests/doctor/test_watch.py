@@ -4,50 +4,10 @@ import re
 
 import pytest
 import torch
-import torch._dynamo
 from torch import nn
+from training import Net, alarms, fit, is_recording, started, train
 
 from autograd_surprises import watch
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.first, self.norm = nn.Linear(4, 8, bias=False), nn.BatchNorm1d(8)
-        self.drop, self.last = nn.Dropout(0.2), nn.Linear(8, 1)
-
-    def forward(self, x):
-        return self.last(self.drop(torch.relu(self.norm(self.first(x)))))
-
-
-def started(make=Net):
-    torch.manual_seed(0)
-    model = make()
-    return model, torch.optim.SGD(model.parameters(), lr=0.01)
-
-
-def train(model, optimizer, steps, loss_of=None, at=None):
-    """`at` is {step: what happens before it}."""
-
-    def loss(step):
-        if at and step in at:
-            at[step]()
-        y = model(torch.rand(16, 4))
-        return loss_of(y, step) if loss_of else y.square().mean()
-
-    descend(optimizer, steps, loss)
-
-
-def descend(optimizer, steps, loss):
-    for step in range(1, steps + 1):
-        optimizer.zero_grad()
-        loss(step).backward()
-        optimizer.step()
-
-
-def is_recording():
-    return bool(torch.overrides._get_current_function_mode_stack())
-
 
 # ---- What it says
 
@@ -61,7 +21,7 @@ def test_of_a_healthy_loop_the_first_step_is_examined_or_those_that_are_asked_fo
 ):
     model, optimizer = started()
     with watch(model, optimizer, **options) as w:
-        train(model, optimizer, 5)
+        fit(model, optimizer, 5)
     assert w.healthy and w.step == 5
     assert [(each.step, each.why) for each in w.reports] == examined
     steps = ", ".join(str(step) for step, _ in examined)
@@ -72,7 +32,7 @@ def test_of_a_healthy_loop_the_first_step_is_examined_or_those_that_are_asked_fo
 def test_a_loss_that_turns_inf_is_examined_at_once_with_its_line():
     model, optimizer = started()
     with watch() as w:
-        train(model, optimizer, 9, lambda y, step: (y * (step != 7)).abs().log().mean())  # here
+        fit(model, optimizer, 9, lambda y, step: (y * (step != 7)).abs().log().mean())  # here
     assert [each.step for each in w.reports if not each.healthy] == [7], "told once"
     bad = w.reports[-1]
     assert bad.why.startswith("the loss is inf")
@@ -88,7 +48,7 @@ def test_a_graph_with_other_operations_borrows_no_lines():
 
     model, optimizer = started()
     with watch() as w:
-        train(model, optimizer, 3, loss_of)
+        fit(model, optimizer, 3, loss_of)
     why, report = w.reports[-1].why, w.reports[-1].report
     assert "the loss is inf" in why and "--steps 3 " in why
     assert not report["first.weight"].places
@@ -102,7 +62,7 @@ def test_a_gradient_that_dies_is_explained_also_if_no_step_follows(before, a_ste
     model, optimizer = started()
     kill = {max(1, before): lambda: nn.init.constant_(model.norm.bias, -100.0)}
     with watch(model, optimizer) as w:
-        train(model, optimizer, before, at=kill)
+        fit(model, optimizer, before, at=kill)
         kill[max(1, before)]()
         model(torch.rand(16, 4)).square().mean().backward()
         if a_step_follows:
@@ -120,7 +80,7 @@ def test_a_gradient_that_is_none_from_some_step_on_is_explained(steps, since):
         return model.last(hidden(model).detach() if step > 3 else hidden(model)).square().mean()
 
     with watch(model, optimizer, steps=steps) as w:
-        descend(optimizer, 7, loss)
+        train(optimizer, loss, 7)
     assert [each.step for each in w.reports] == [1, 5]
     assert w.reports[-1].report["first.weight"].status == "none"
     assert re.findall(r"\d+", w.reports[-1].why) == since
@@ -132,7 +92,7 @@ def test_a_layer_that_is_not_used_any_more_is_reported_but_one_that_is_skipped_i
 ):
     model, optimizer = started()
     with watch(model, optimizer) as w:
-        descend(optimizer, 27, lambda step: with_or_without_hidden(model, step not in skipped))
+        train(optimizer, lambda step: with_or_without_hidden(model, step not in skipped), 27)
     assert [each.step for each in w.reports] == reported
     if reported[1:]:
         assert w.reports[1].report["first.weight"].rule == "unused/never"
@@ -144,7 +104,7 @@ def test_a_layer_that_is_skipped_in_the_first_ten_steps_may_still_come(first):
     model, optimizer = started()
     with watch(model, optimizer) as w:
         for step in range(1, 12):
-            descend(optimizer, 1, lambda _: with_or_without_hidden(model, step >= first))  # noqa: B023
+            train(optimizer, lambda _: with_or_without_hidden(model, step >= first), 1)  # noqa: B023
             assert bool(w.reports) == (step >= min(first, 10))
     assert [each.step for each in w.reports] == [1]
     assert w.healthy == (first <= 10)
@@ -159,25 +119,6 @@ def with_or_without_hidden(model, is_used):
     return model.last(h).square().mean()
 
 
-def test_a_gradient_that_comes_and_goes_is_no_alarm():
-    class Two(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.a, self.b, self.turn = nn.Linear(4, 1), nn.Linear(4, 1), 0
-
-        def forward(self, x):
-            self.turn += 1
-            if self.turn == 1:
-                return self.a(x) + self.b(x)
-            return self.a(x) if self.turn % 2 else self.b(x)
-
-    model, optimizer = started(Two)
-    unused = started()  # its first loss is waited for, in vain
-    with watch() as w:
-        train(model, optimizer, 12)
-    assert w.healthy and unused, str(w)
-
-
 def test_gradients_that_are_not_finite_though_the_loss_is_are_named_beside_those_that_are():
     class Root(nn.Module):
         def __init__(self):
@@ -189,7 +130,7 @@ def test_gradients_that_are_not_finite_though_the_loss_is_are_named_beside_those
 
     model, optimizer = started(Root)
     with watch() as w:
-        train(model, optimizer, 3, at={3: lambda: setattr(model, "factor", 0.0)})
+        fit(model, optimizer, 3, at={3: lambda: setattr(model, "factor", 0.0)})
     (found,) = w.reports[-1].report.findings
     assert (found.name, w.reports[-1].step) == ("first.weight, first.bias", 3)
     assert "not-finite" in found.cause and "--steps 3" in str(w.reports[-1])
@@ -200,7 +141,7 @@ def test_an_explosion_names_the_largest_gradients():
     model, optimizer = started()
     optimizer.param_groups[0]["lr"] = 1e-6
     with watch() as w:
-        train(model, optimizer, 25, lambda y, step: y.square().mean() * (1e6 if step == 25 else 1))
+        fit(model, optimizer, 25, lambda y, step: y.square().mean() * (1e6 if step == 25 else 1))
     (alarm,) = [each for each in w.reports if not each.healthy]
     (found,) = alarm.report.findings
     assert (alarm.step, found.status) == (25, "exploding")
@@ -213,7 +154,7 @@ def test_a_layer_that_was_made_after_the_optimizer():
     with watch() as w:
         model, optimizer = started()
         model.last = nn.Linear(8, 1)
-        train(model, optimizer, 1)
+        fit(model, optimizer, 1)
     found = w.reports[0].report["last.weight"]
     assert (found.status, found.cause) == ("not trained", "not-in-optimizer")
     (built,) = [at for label, at in found.places if label == "the optimizer was built at"]
@@ -233,11 +174,8 @@ def test_a_parameter_that_only_a_plain_list_holds_is_named_by_its_path(given):
 
     model, optimizer = started(Listed)
     with watch(*((model, optimizer) if given else ())) as w:
-        train(model, optimizer, 3)
-    assert {f.name for each in w.reports for f in each.report.findings if f.alarming} == {
-        "more[0].weight",
-        "more[0].bias",
-    }
+        fit(model, optimizer, 3)
+    assert {f.name for f in alarms(w)} == {"more[0].weight", "more[0].bias"}
 
 
 @pytest.mark.parametrize("wrong", ["swapped", "text", "optimizer", "class"])
@@ -278,8 +216,8 @@ def test_without_an_examined_step_nothing_is_healthy_and_the_summary_says_why():
     other, others = started()
     reasons = {
         "nothing called backward()": ({}, lambda: None),
-        "no step that was asked for": ({"steps": [5]}, lambda: train(model, optimizer, 3)),
-        "no parameter of the model": ({"model": model}, lambda: train(other, others, 3)),
+        "no step that was asked for": ({"steps": [5]}, lambda: fit(model, optimizer, 3)),
+        "no parameter of the model": ({"model": model}, lambda: fit(other, others, 3)),
         "several tensors at once": ({}, lambda: several(model, optimizer)),
     }
     for reason, (options, run) in reasons.items():
@@ -293,9 +231,9 @@ def test_a_second_optimizer_is_waited_for_and_then_no_more():
     model, optimizer = started()
     unused = started()
     with watch():
-        train(model, optimizer, 9)
+        fit(model, optimizer, 9)
         assert is_recording()
-        train(model, optimizer, 1)
+        fit(model, optimizer, 1)
         assert not is_recording() and unused
 
 
@@ -332,22 +270,6 @@ def test_accumulation_is_examined_once_also_with_a_new_leaf_in_each_forward(requ
     assert w.healthy and (w.step, len(w.reports)) == (2, 1)
 
 
-def test_two_networks_with_an_optimizer_each():
-    torch.manual_seed(0)
-    maker, judge = nn.Linear(2, 4), nn.Linear(4, 1)
-    optimizers = [torch.optim.Adam(m.parameters()) for m in (judge, maker)]
-    with watch() as w:
-        for _ in range(3):
-            fake = maker(torch.rand(8, 2))
-            for optimizer, score in zip(optimizers, (-judge(fake.detach()), None), strict=True):
-                optimizer.zero_grad()
-                (judge(fake) if score is None else score).sigmoid().mean().backward()
-                optimizer.step()
-    assert w.healthy, str(w)
-    assert [each.step for each in w.reports] == [1, 2], "the first loss of each"
-    assert [f.name for f in w.reports[1].report.findings][:2] == ["judge.weight", "judge.bias"]
-
-
 def test_an_alarm_about_the_first_of_two_models_has_its_names():
     torch.manual_seed(0)
     judge, maker = nn.Linear(2, 1), nn.Linear(2, 1)
@@ -378,6 +300,6 @@ def test_other_models_and_optimizers_are_not_its_business():
     model, optimizer = started()
     other, others = started()
     with watch(model, optimizer) as w:
-        train(other, others, 2)
-        train(model, optimizer, 2)
+        fit(other, others, 2)
+        fit(model, optimizer, 2)
     assert w.healthy and len(w.reports) == 1

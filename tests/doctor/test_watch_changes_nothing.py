@@ -8,9 +8,8 @@ from contextlib import nullcontext
 import pytest
 import torch
 import torch._dynamo
-from test_left_behind import switches
-from test_watch import is_recording, started, train
 from torch import nn
+from training import fit, is_recording, started, switches
 
 from autograd_surprises import watch
 from autograd_surprises.backward.gradient_norms import norms
@@ -25,10 +24,10 @@ def test_training_is_the_same_to_the_bit():
         model, optimizer = started()
         if watched:
             with watch(model, optimizer, steps=(1, 5, 6)) as w:
-                train(model, optimizer, 20)
+                fit(model, optimizer, 20)
             assert len(w.reports) == 3
         else:
-            train(model, optimizer, 20)
+            fit(model, optimizer, 20)
         state = [*model.state_dict().values(), torch.get_rng_state()]
         ends.append([*state, *(p.grad for p in model.parameters())])
     assert all(map(torch.equal, *ends))
@@ -53,7 +52,7 @@ def test_what_is_compiled_runs_compiled_and_is_not_compiled_twice(what):
             else:
                 made = model if what == "module" else lambda x, model=model: model(x)
                 run = torch.compile(made, backend=backend, fullgraph=True)
-            train(run, optimizer, 4)
+            fit(run, optimizer, 4)
         ends.append([*model.state_dict().values(), torch.tensor(len(graphs))])
     assert all(map(torch.equal, *ends)) and ends[0][-1] == 1
     assert w.healthy and len(w.reports) == 2
@@ -63,12 +62,12 @@ def test_everything_is_put_back_also_after_an_error_and_the_next_watch_begins_an
     before = switches()
     model, optimizer = started()
     with pytest.raises(ZeroDivisionError), watch(model, optimizer) as first:
-        train(model, optimizer, 1, lambda y, step: (y * 0).log().mean())
+        fit(model, optimizer, 1, lambda y, step: (y * 0).log().mean())
         raise ZeroDivisionError
     assert switches() == before
     model, optimizer = started()
     with watch(model, optimizer) as second:
-        train(model, optimizer, 2)
+        fit(model, optimizer, 2)
     assert (first.step, first.healthy, second.step, second.healthy) == (1, False, 2, True)
 
 
@@ -78,7 +77,7 @@ def test_a_watch_cannot_be_entered_twice_and_two_may_be_nested():
     with watch() as outer, watch() as inner:
         with pytest.raises(RuntimeError, match="active already"), inner:
             pass
-        train(model, optimizer, 2)
+        fit(model, optimizer, 2)
     assert outer.step == inner.step == 2 and outer.healthy and inner.healthy
     assert switches() == before
 
@@ -86,7 +85,7 @@ def test_a_watch_cannot_be_entered_twice_and_two_may_be_nested():
 def test_another_thread_is_not_watched():
     model, optimizer = started()
     with watch() as w:
-        in_a_thread(train, model, optimizer, 2)
+        in_a_thread(fit, model, optimizer, 2)
     assert w.step == 0 and "no training step" in str(w)
 
 
@@ -103,7 +102,7 @@ def test_compiled_code_in_another_thread_does_not_end_this_recording():
     with watch() as w:
         in_a_thread(fast, torch.ones(1))
         assert is_recording()
-        train(model, optimizer, 1)
+        fit(model, optimizer, 1)
     where = w.reports[0].report["first.weight"].where
     assert (where.module, "torch.relu" in where.source) == ("Net", True)
     assert switches() == before
@@ -158,7 +157,7 @@ def test_what_cannot_be_examined_is_said_and_ends_nothing(monkeypatch):
     monkeypatch.setattr(full_steps, "examine", broken)
     model, optimizer = started()
     with watch() as w:
-        train(model, optimizer, 2)
+        fit(model, optimizer, 2)
     assert not w.healthy and "step 1 could not be examined: KeyError: 'here'" in str(w)
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 import torch._dynamo
-from test_watch import descend, started, train
 from torch import nn
+from training import alarms, fit, network, sgd_of, started, train
 
 from autograd_surprises import trace, watch
 from autograd_surprises.recording.history import History
@@ -39,7 +39,7 @@ def test_a_long_loop_is_forgotten_and_lines_stay():
     with trace() as t:
         model, optimizer = started()
         for k in range(12):
-            train(model, optimizer, 40, at=dict.fromkeys(range(41), switched_on))
+            fit(model, optimizer, 40, at=dict.fromkeys(range(41), switched_on))
             calls.append(len(t.calls))
             if k % 6 == 5:
                 t.forget()
@@ -78,9 +78,9 @@ def test_a_recurrent_loop_without_a_graph_is_forgotten():
 def test_a_watch_leaves_no_trace_of_itself_in_a_trace():
     model, optimizer = started()
     with trace() as alone:
-        train(model, optimizer, 2)
+        fit(model, optimizer, 2)
     with trace() as beside, watch(model, optimizer):
-        train(model, optimizer, 2)
+        fit(model, optimizer, 2)
     assert [call.name for call in beside.calls] == [call.name for call in alone.calls]
 
 
@@ -178,38 +178,31 @@ def test_what_a_hook_prints_in_an_examined_step_is_printed_twice_as_readme_says(
     assert capsys.readouterr().out.split() == ["here"] * 4
 
 
-def small(*sizes):
-    torch.manual_seed(0)
-    layers = [nn.Linear(a, b) for a, b in zip(sizes, sizes[1:], strict=False)]
-    return nn.Sequential(*layers)
-
-
 def test_the_first_step_of_an_optimizer_built_later_is_examined_with_its_lines():
     with watch() as w:
         for _ in range(2):
-            model = small(2, 1)
-            sgd = torch.optim.SGD(model.parameters(), lr=0.1)
-            descend(sgd, 20, lambda step: model(torch.ones(4, 2)).mean())  # noqa: B023
+            model = network(2, 1)
+            train(sgd_of(model), lambda step: model(torch.ones(4, 2)).mean(), 20)  # noqa: B023
     assert [(each.step, each.why) for each in w.reports] == [
         (1, "the first one"), (21, "the first with another optimizer")
     ]  # fmt: skip
 
 
 def test_an_optimizer_that_never_steps_is_waited_for_in_a_few_steps_alone():
-    model = small(4, 1)
+    model = network(4, 1)
     with watch() as w:
-        train(model, torch.optim.SGD(model.parameters(), lr=0.1), 1)
-        idle = torch.optim.SGD(small(2, 1).parameters(), lr=0.1)
-        train(model, torch.optim.SGD(model.parameters(), lr=0.1), 30)
+        fit(model, sgd_of(model), 1)
+        idle = sgd_of(network(2, 1))
+        fit(model, sgd_of(model), 30)
     examined = int(re.match(r"(\d+) of 31 steps examined in full", w.summary)[1])
     assert idle and w.step == 31 and examined <= 12
 
 
 def test_a_backward_without_an_optimizer_is_no_step_once_there_is_one():
-    model = small(2, 1)
+    model = network(2, 1)
     with watch() as w:
         model(torch.ones(4, 2)).mean().backward()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        optimizer = sgd_of(model)
         for _ in range(12):
             for _ in range(2):
                 (model(torch.ones(4, 2)).square().mean() / 2).backward()
@@ -218,15 +211,13 @@ def test_a_backward_without_an_optimizer_is_no_step_once_there_is_one():
     assert w.step == 12
 
 
-@pytest.mark.parametrize("detached", [False, True])
-@pytest.mark.parametrize("steps_of_critic", [1, 5])
+@pytest.mark.parametrize("detached, steps_of_critic", [(False, 5), (True, 1)])
 def test_the_loss_of_each_optimizer_is_examined_although_another_reaches_its_parameters(
     detached, steps_of_critic
 ):
     """The critic's loss reaches the generator, whose own loss passes round()."""
-    generator, critic = small(4, 16, 8), small(8, 16, 1)
-    of_generator = torch.optim.SGD(generator.parameters(), lr=1e-2)
-    of_critic = torch.optim.SGD(critic.parameters(), lr=1e-2)
+    generator, critic = network(4, 16, 8), network(8, 16, 1)
+    of_generator, of_critic = sgd_of(generator, lr=0.01), sgd_of(critic, lr=0.01)
     with watch() as w:
         for i in range(1, 20):
             made = generator(torch.randn(16, 4))
@@ -237,9 +228,9 @@ def test_the_loss_of_each_optimizer_is_examined_although_another_reaches_its_par
             of_generator.zero_grad()
             if i % steps_of_critic == 0:
                 hidden = generator[0](torch.randn(16, 4)).round()
-                (-critic(generator[1](hidden)).mean()).backward()
+                (-critic(generator[1:](hidden)).mean()).backward()
                 of_generator.step()
-    bad = {(f.name, f.cause) for each in w.reports for f in each.report.findings if f.alarming}
+    bad = {(found.name, found.cause) for found in alarms(w)}
     assert bad == {("generator.0.weight", "staircase"), ("generator.0.bias", "staircase")}, str(w)
     assert [each.why for each in w.reports if not each.healthy] == [
         "the first with another optimizer"

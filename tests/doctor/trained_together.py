@@ -20,6 +20,7 @@ from torch.distributed.tensor.parallel import (
     parallelize_module,
 )
 from torch.nn.parallel import DistributedDataParallel
+from training import network
 from two_ranks import hand_in, meet
 
 from autograd_surprises import watch
@@ -28,34 +29,30 @@ from autograd_surprises.command.parser import main
 STEPS, ROWS = 4, 16
 
 
-def layers():
-    return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
-
-
 def sharded():
-    model = layers()
+    model = network(4, 8, 1)
     fully_shard(model[0])
     return fully_shard(model)
 
 
 def sharded_and_kept():
     """After its forward pass, the parameters stay as they are."""
-    return fully_shard(layers(), reshard_after_forward=False)
+    return fully_shard(network(4, 8, 1), reshard_after_forward=False)
 
 
 def sharded_in_part():
-    model = layers()
+    model = network(4, 8, 1)
     fully_shard(model[0])
     return model
 
 
 def flat():
-    return FullyShardedDataParallel(layers(), device_id=torch.device("cpu"))
+    return FullyShardedDataParallel(network(4, 8, 1), device_id=torch.device("cpu"))
 
 
 def tensor_parallel(**last):
     plan = {"0": ColwiseParallel(), "2": RowwiseParallel(**last)}
-    return parallelize_module(layers(), init_device_mesh("cpu", (2,)), plan)
+    return parallelize_module(network(4, 8, 1), init_device_mesh("cpu", (2,)), plan)
 
 
 def spread_loss():
@@ -86,21 +83,21 @@ class Share(nn.Module):
 
 
 def own_function():
-    return nn.Sequential(layers(), Share())
+    return nn.Sequential(network(4, 8, 1), Share())
 
 
 def hook():
-    model = layers()
+    model = network(4, 8, 1)
     model[0].weight.register_hook(summed)
     return model
 
 
 def parallel():
-    return DistributedDataParallel(layers())
+    return DistributedDataParallel(network(4, 8, 1))
 
 
 def static_parallel():
-    return DistributedDataParallel(layers(), static_graph=True)
+    return DistributedDataParallel(network(4, 8, 1), static_graph=True)
 
 
 MODELS = [
@@ -178,20 +175,6 @@ class Receive(torch.autograd.Function):
         return gradient.new_zeros(())
 
 
-def by_hand(stage, x, factor):
-    """Send and receive outside of autograd; returns the loss, in the second stage."""
-    if dist.get_rank() == 0:
-        y = stage(x)
-        send(y)
-        y.backward(received(*y.shape))
-        return None
-    y = received(ROWS, 8).requires_grad_()
-    loss = stage(y).square().mean() * factor
-    loss.backward()
-    send(y.grad)
-    return loss
-
-
 def within_backward(stage, x, factor):
     """Send and receive in Functions of autograd."""
     if dist.get_rank() == 0:
@@ -217,7 +200,7 @@ def by_schedule(stage, x, factor):
     return sum(losses)
 
 
-PIPELINES = [by_hand, within_backward, by_schedule]
+PIPELINES = [within_backward, by_schedule]
 
 
 def losses_of_stages(train, context, bad_step=None):
