@@ -5,7 +5,7 @@ threads_*          the same, told like the threads of a forum
 short_steps        healthy steps, each as short as can be
 on_purpose         methods that cut, freeze or round gradients; starts_at_zero: or start at 0
 well_known_models  as their authors wrote them
-practice           published methods, each with a habit that could raise a false alarm
+practice*          published methods, each with a habit that could raise a false alarm
 """
 
 from cases.case import CURED, HEALTHY, PATIENTS
@@ -17,6 +17,7 @@ from cases.small import (
     not_trained,
     on_purpose,
     practice,
+    practice_of_gradients,
     raised_before_backward,
     raised_by_backward,
     short_steps,

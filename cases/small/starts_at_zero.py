@@ -1,5 +1,7 @@
 """Healthy steps in which a gradient of 0, or nearly 0, is meant."""
 
+import copy
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -212,3 +214,32 @@ def scale_before_a_depthwise_convolution():
     )  # fmt: skip
     x, y = torch.randn(6, 3, 8, 8), torch.tensor([0, 1, 2, 3, 0, 1])
     return model, lambda: F.cross_entropy(model(x), y)
+
+
+@case(normal=[("zero", "zero-factor")])
+def zero_convolution():
+    """As in ControlNet: a copy of the encoder speaks through a convolution that starts at 0."""
+    encoder, decoder = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(8, 3, 3, padding=1)
+    control, out = copy.deepcopy(encoder), nn.Conv2d(8, 8, 1)
+    nn.init.zeros_(out.weight)
+    nn.init.zeros_(out.bias)
+    encoder.requires_grad_(False)
+    x, hint = torch.randn(2, 2, 3, 6, 6)
+    return nn.ModuleList([control, out]), lambda: F.mse_loss(
+        decoder(encoder(x) + out(control(x + hint))), x
+    )
+
+
+@case(normal=[("none", "frozen")])
+def student_with_its_teacher_inside():
+    class Distilled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.student = nn.Linear(5, 4)
+            self.teacher = copy.deepcopy(self.student).requires_grad_(False)
+
+        def forward(self, x):
+            return F.cross_entropy(self.student(x + 0.1), self.teacher(x).softmax(1))
+
+    model, x = Distilled(), torch.randn(12, 5)
+    return model, lambda: model(x)

@@ -1,5 +1,7 @@
 """Well-known models that need torch only, as their authors wrote them."""
 
+import copy
+
 import torch
 from torch import nn
 from torch.distributions import Categorical
@@ -150,3 +152,53 @@ def radiance_field():
         return F.mse_loss(seen, colours)
 
     return Step(model, compute, torch.optim.Adam(model.parameters(), lr=5e-4))
+
+
+class VAE(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(784, 100)
+        self.fc21, self.fc22 = nn.Linear(100, 20), nn.Linear(100, 20)
+        self.fc3, self.fc4 = nn.Linear(20, 100), nn.Linear(100, 784)
+
+    def forward(self, x):
+        hidden = F.relu(self.fc1(x))
+        mu, logvar = self.fc21(hidden), self.fc22(hidden)
+        z = mu + torch.randn_like(mu) * torch.exp(0.5 * logvar)
+        return torch.sigmoid(self.fc4(F.relu(self.fc3(z)))), mu, logvar
+
+
+@case(source="https://github.com/pytorch/examples/blob/main/vae/main.py")
+def variational_autoencoder():
+    model = VAE()
+    digits = (torch.rand(16, 784) - 0.8).clamp(min=0) * 5  # most pixels of a digit are 0
+
+    def compute():
+        reconstructed, mu, logvar = model(digits)
+        bce = F.binary_cross_entropy(reconstructed, digits, reduction="sum")
+        return bce - 0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
+
+    return Step(model, compute, torch.optim.Adam(model.parameters(), lr=1e-3))
+
+
+@case(source="https://docs.pytorch.org/tutorials/intermediate/reinforcement_q_learning.html")
+def dqn_with_a_target_network():
+    policy_net = nn.Sequential(
+        nn.Linear(4, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 2)
+    )
+    target_net = copy.deepcopy(policy_net)
+    states, next_states = torch.randn(32, 4), torch.randn(32, 4)
+    actions, rewards = torch.randint(2, (32, 1)), torch.ones(32)
+    non_final = torch.rand(32) > 0.1
+    criterion = nn.SmoothL1Loss()
+    optimizer = torch.optim.AdamW(policy_net.parameters(), lr=3e-4, amsgrad=True)
+
+    def compute():
+        values = policy_net(states).gather(1, actions)
+        next_values = torch.zeros(32)
+        with torch.no_grad():
+            next_values[non_final] = target_net(next_states[non_final]).max(1).values
+        expected = next_values * 0.99 + rewards
+        return criterion(values, expected.unsqueeze(1))
+
+    return Step(policy_net, compute, optimizer)
