@@ -240,11 +240,13 @@ def data_that_a_later_line_fills():
 
 
 @blames("b", "unused/never")
-def a_fused_step_of_both():
-    a, b = leaf(1.0), leaf(2.0)
-    (a * b).sum().backward()
-    torch.optim.SGD([a, b], lr=0.1, fused=True).step()
-    return Visit((a.detach() + leaf(1.0)).sum(), {"b": b})
+@blames("d", "unused/never")
+def steps_that_update_two_in_one_call():
+    a, b, c, d = (leaf(1.0) for _ in range(4))
+    (a * b + c * d).sum().backward()
+    torch.optim.SGD([a, b], lr=0.1, foreach=True).step()
+    torch.optim.SGD([c, d], lr=0.1, fused=True).step()
+    return Visit((a.detach() + c.detach() + leaf(1.0)).sum(), {"b": b, "d": d})
 
 
 def marks(lines):

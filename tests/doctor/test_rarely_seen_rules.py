@@ -264,6 +264,8 @@ ABOUT_THE_LOSS = [
      lambda x: F.kl_div(x.softmax(1), torch.ones(2, 3) / 3, reduction="sum")),
     ("double-softmax/with-logits", torch.randn(2, 6), lambda x: F.binary_cross_entropy_with_logits(
         x.sigmoid().split(3, 1)[0], torch.ones(2, 3))),
+    ("nonfinite-data", torch.zeros(3, 1, 3), lambda x: F.ctc_loss(  # its input just suffices
+        x, rows([1, 1]), (3,), (2,)) * INF),
     ("no-history/inference-mode", [1.0], in_inference_mode),
     ("no-history/integer", [1.0, 2.0], lambda x: (x > 1).sum()),
     ("no-history/cut", [1.0, 2.0], lambda x: x.detach()),
