@@ -99,8 +99,7 @@ def test_no_two_rules_say_the_same():
 
 
 @pytest.mark.parametrize("use, rule, source", [
-    (torch.detach, "unused/copied", None),
-    (torch.exp, "dead-branch/loss", "use(weight)"),
+    (torch.detach, "unused/copied", None), (torch.exp, "dead-branch/loss", "use(weight)"),
 ])  # fmt: skip
 def test_a_copy_that_leads_nowhere_is_not_to_blame(use, rule, source):
     weight = torch.ones(1, requires_grad=True)
