@@ -51,31 +51,21 @@ def why_not_alone(nodes: Iterable[Node]) -> str:
     """
     nodes = list(nodes)
     leaves = [leaf for leaf in map(leaf_of, nodes) if leaf is not None]
-    if any(map(is_spread, leaves)) or _is_fsdp_in_use():
+    living = set(map(type, gc.get_objects()))
+    # FSDP swaps parameters, so no leaf tells which graph is concerned.
+    if any(map(is_spread, leaves)) or (is_together() and any(map(_has_fsdp, living))):
         return SPREAD
     if any(map(_is_freed, leaves)):
         return FREED
-    if _is_selective_checkpoint_in_use():
+    if getattr(torch.utils.checkpoint, "_CachedTorchDispatchMode", None) in living:
         return SELECTIVE
     wrappers = [node.ddp_weakref() for node in nodes if hasattr(node, "ddp_weakref")]
     return STATIC if any(map(_waits_for_first_backward, wrappers)) else ""
 
 
-def _is_fsdp_in_use():
-    """Has any module FSDP? It swaps parameters, so no leaf tells which graph is concerned."""
-    if not is_together():
-        return False
-    kinds = [kind for kind in _living_types() if issubclass(kind, torch.nn.Module)]
-    return any(part.__name__.startswith(FSDP) for kind in kinds for part in kind.__mro__)
-
-
-def _is_selective_checkpoint_in_use():
-    kept = getattr(torch.utils.checkpoint, "_CachedTorchDispatchMode", None)
-    return kept in _living_types()
-
-
-def _living_types():
-    return set(map(type, gc.get_objects()))
+def _has_fsdp(kind):
+    names = [part.__name__ for part in kind.__mro__]
+    return issubclass(kind, torch.nn.Module) and any(name.startswith(FSDP) for name in names)
 
 
 def _is_freed(leaf):
