@@ -13,7 +13,7 @@ from lessons.asking.prediction import Prediction
 from tools import lesson_texts
 from tools.notebooks import ROOT
 from tools.website import __main__ as website
-from tools.website import sources
+from tools.website import recording, sources
 from tools.website.sources import NOTEBOOKS, notebook_source, page_files, with_links
 
 
@@ -30,6 +30,12 @@ def source(tmp_path, *cells, frozen=None):
     file = tmp_path / "a.ipynb"
     nbformat.write(new_notebook(cells=[new_markdown_cell("# Why?\n\nSo."), *cells]), file)
     return nbformat.reads(notebook_source(file, frozen or {}), as_version=4).cells
+
+
+def test_pictures_are_made_again_after_an_update_of_torch(monkeypatch):
+    before = recording._seal(ROOT / "README.md")
+    monkeypatch.setattr(torch, "__version__", "2.99")
+    assert recording._seal(ROOT / "README.md") != before
 
 
 @pytest.mark.parametrize(
