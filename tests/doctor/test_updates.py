@@ -58,6 +58,7 @@ GUILTY = {  # of the loops whose gradients are added up or cleared
     "F.softplus(-critic(maker(torch.rand(8, 2)))).mean().backward()",
 }
 SAID = {
+    "few elements": "at most 6.25%",
     "never in training mode again": "since step 6",
     "in eval mode for three steps": "since step 6",
     "a layer that was replaced": "1.weight, 1.bias",
