@@ -58,6 +58,7 @@ def pasted(error):
         "Windows": whole.replace("\n", "\r\n"),
         "indented": textwrap.indent(whole, "    "),
         "wrapped": FRAME + kind + ": " + message.replace(" ", "\n", 3).replace("\xa0", " "),
+        "below an empty line": f"{FRAME}{kind}:\n\n    {message}",
         "after another": OTHER + HANDLING + whole,
         "the cause of another": whole + CAUSE + OTHER,
     }

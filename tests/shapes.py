@@ -13,7 +13,7 @@ from matplotlib.text import Text
 
 from autograd_surprises.show.colours import GREEN, RED
 
-FAR = 1e9  # beyond, beside a pole, one rounding error makes another number
+FAR = 1e6  # beyond, beside a pole, one rounding error makes another number
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?|nan")
 
 

@@ -43,7 +43,7 @@ def test_a_text_tells_a_number_from_all_others_of_its_dtype(number, dtype):
 @given(floats, floats)
 @example(1.0, 1 + 2**-52)
 def test_two_numbers_get_two_texts(one, other):
-    first, second = distinct_digits(one, other)
+    first, _, second = distinct_digits(one, 0.5, other)
     assert (first == second) == (one == other)
 
 

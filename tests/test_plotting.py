@@ -29,11 +29,11 @@ CURVES = {  # name: a function, and where and how it is measured; all are drawn 
     "a gradient at a kink": (lambda x: clamp(x, -1, 0.3, bound_gradient=0.5), {}),
     "a lie": (round_ste, {}),
     "lies outside": (lambda x: clamp_ste(x, -1, 2), {"grad_output": 3}),
-    "twice": (lambda x: x + x.detach(), {}),
+    "twice": (lambda x: x + x.detach(), {"grad_output": 5}),
     "a pole": (lambda x: 1 / x, {}),
     "a pole at an end": (lambda x: 1 / x.abs(), {"x": (0, 4)}),
     "a pole at the other end": (lambda x: 1 / x.abs(), {"x": (-4, 0)}),
-    "NaN": (torch.log, {}),
+    "NaN, wide and narrow": (lambda x: ((x + 1) * (2.8 - x)).log(), {}),
     "inf and NaN": (torch.sqrt, {}),
     "smooth": (torch.sin, {}),
 }
