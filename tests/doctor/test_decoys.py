@@ -137,7 +137,8 @@ def cuts_on_two_paths():
     x, rest = leaf(1.0, 2.0), leaf(0.0)
     one = (x * 2).detach()  # guilty
     other = (x * 3).data  # also
-    return Visit((one + other + rest).sum(), {"x": x})
+    third = x.detach()  # also
+    return Visit((one + other + third + rest).sum(), {"x": x})
 
 
 @blames("loss", "double-softmax/cross-entropy")
