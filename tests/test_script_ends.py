@@ -124,7 +124,7 @@ def test_child_processes_are_not_watched(folder):
 
 NO_SENSE = [
     ("missing.py", "there is no file missing.py"),
-    ("--steps 0 train.py", "argument --steps"),
+    ("--steps 2,0 train.py", "argument --steps"),
     ("--steps one train.py", "'one'"),
     ("--steps one train.py", "1,100"),
     ("--step 1 train.py", "error"),

@@ -254,9 +254,9 @@ ELEMENTWISE_LOSSES = {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"}
 # They return inf or NaN for finite numbers, and not only for very large ones.
 SPOILS = frozenset(
     "log log2 log10 log1p logit exp exp2 expm1 sqrt rsqrt reciprocal pow square div true_divide "  # noqa: SIM905
-    "divide truediv rtruediv rpow std var std_mean norm vector_norm linalg_vector_norm normalize "
-    "softmax log_softmax logsumexp acos asin acosh atanh tan lgamma digamma sum mean inverse "
-    "logdet linalg_inv slogdet linalg_slogdet cosh sinh prod cumprod matmul bmm linear "
+    "divide truediv rtruediv rpow std var std_mean var_mean norm vector_norm linalg_vector_norm "
+    "normalize softmax log_softmax logsumexp acos asin acosh atanh tan lgamma digamma sum mean "
+    "inverse logdet linalg_inv slogdet linalg_slogdet cosh sinh prod cumprod matmul bmm linear "
     "mse_loss l1_loss smooth_l1_loss huber_loss nll_loss cross_entropy binary_cross_entropy "
     "kl_div multi_head_attention_forward scaled_dot_product_attention cosine_similarity".split()
 )

@@ -194,7 +194,8 @@ class Recorder(TensorStates, TorchFunctionMode):
             inputs += tensors_in(kwargs)
         outputs = [result] if isinstance(result, torch.Tensor) else tensors_in(result)
         if role == "change" or kwargs.get("out") is not None:
-            self._note_change(caller, name, inputs, outputs, before, kwargs)
+            # A fused step of an optimizer returns None.
+            self._note_change(caller, name, inputs, outputs or tensors_in(args[:1]), before, kwargs)
         elif role == "number":
             self._note_number(caller, name, inputs, before, result)
         elif role == "switch":
@@ -203,7 +204,7 @@ class Recorder(TensorStates, TorchFunctionMode):
             self.hooks.append((self._state(args[0]), where_from(caller)))
         elif outputs or role == "event":
             if kwargs.get("max_norm") is not None:  # this look-up scales the rows in place
-                self._note_change(caller, "embedding_renorm_", inputs[1:2], [], before, {})
+                self._note_change(caller, "embedding_renorm_", inputs[1:2], inputs[1:2], before, {})
             self._note(caller, name, inputs, outputs, before, kwargs)
         if name in SUMS:
             self._note_float(args)
@@ -281,7 +282,7 @@ class Recorder(TensorStates, TorchFunctionMode):
         recording = torch.is_grad_enabled()
         function = None if recording else function_around(caller)
         made, lost = [], {}
-        for changed in tensors_in(kwargs.get("out")) or outputs or inputs[:1]:
+        for changed in tensors_in(kwargs.get("out")) or outputs:
             tracked = any(t.requires_grad for t in inputs if recording or t is not changed)
             while changed is not None:
                 states.append(self._state(changed))

@@ -91,6 +91,7 @@ def test_a_loss_whose_backward_has_run_says_that_explain_comes_first(weight):
 
 def test_a_vector_with_its_vector_is_healthy(weight):
     assert explain(weight**2, weight, grad_outputs=torch.tensor([1.0, 2.0, 3.0])).healthy
+    assert explain((weight - 2).sqrt(), weight, grad_outputs=torch.ones(3))["loss"].status == "nan"
 
 
 def test_wrt_takes_what_parameters_returns():
@@ -103,6 +104,8 @@ def test_wrt_takes_what_parameters_returns():
 def test_without_wrt_every_leaf_of_the_graph_is_looked_at(weight):
     bias = torch.zeros(1, requires_grad=True)
     assert len(explain((weight**2 + bias).sum()).findings) == 2
+    report = explain((weight * torch.full((1,), torch.nan, requires_grad=True)).sum())
+    assert report["loss"].sentence.startswith("leaf 1 of shape (1,) itself holds NaN")
 
 
 def test_it_works_where_recording_is_off(weight):

@@ -132,12 +132,12 @@ def a_detached_copy_for_the_log():
     return Visit((hidden + rest).sum(), {"x": x})
 
 
-@blames("x", "detach/call")
+@blames("x", "data")
 def cuts_on_two_paths():
-    x, rest = leaf(1.0, 2.0), leaf(0.0)
-    one = (x * 2).detach()  # guilty
-    other = (x * 3).data  # also
-    third = x.detach()  # also
+    x, rest, one = leaf(1.0, 2.0), leaf(0.0), torch.zeros(2)
+    one.data = x * 2  # guilty
+    other = (x * 3).detach()  # also
+    third = x.data  # also
     return Visit((one + other + third + rest).sum(), {"x": x})
 
 
@@ -242,6 +242,25 @@ def a_std_of_two():
     right = two / two.std()
     wrong = one / one.std()  # guilty
     return Visit((s * right).sum() + (s * wrong).sum() + two.std(), {"s": s})
+
+
+@blames("loss", "nonfinite-data")
+def data_that_a_later_line_fills():
+    x, data, clean = leaf(1.0, 2.0), torch.ones(2), torch.zeros(2)
+    clean[0] = 3
+    data[0] = torch.nan  # guilty
+    loss = (x * clean + data).sum()  # also
+    return Visit(loss, {"x": x, "data": data})
+
+
+@blames("b", "unused/never")
+@blames("d", "unused/never")
+def steps_that_update_two_in_one_call():
+    a, b, c, d = (leaf(1.0) for _ in range(4))
+    (a * b + c * d).sum().backward()
+    torch.optim.SGD([a, b], lr=0.1, foreach=True).step()
+    torch.optim.SGD([c, d], lr=0.1, fused=True).step()
+    return Visit((a.detach() + c.detach() + leaf(1.0)).sum(), {"b": b, "d": d})
 
 
 def marks(lines):

@@ -114,6 +114,9 @@ REACHED = [
      lambda x: F.batch_norm(x, None, None, training=True, eps=1e-12).pow(3)),
     ("zero", "normalised/two-values", [[1.0, 2, 4, 8], [1, 3, 5, 9]],
      lambda x: F.group_norm(x.double(), 2, eps=1e-12).pow(3)),
+    ("zero", "normalised/two-values", [[[1.0], [2.0]], [[3.0], [1.0]]],
+     lambda x: F.layer_norm(x.double(), (2, 1), eps=1e-12).pow(3)),
+    ("zero", "normalised/proven", [[[1.0, 2], [3, 5]]], lambda x: F.layer_norm(x.double(), (2, 2))),
     ("tiny", "small-factor/probably", [1.0, 2.0],
      lambda x: ((y := hooked(x * 1e-8)).sum() + REST.sum(), holds(y))),
     ("tiny", "small-factor/proven", [1e-6, 2e-6], lambda x: (x * 1e-8).sum() + REST.sum()),
@@ -219,6 +222,12 @@ REACHED = [
     ("zero", "outside-range", [1.0, 2.0, 9.0], lambda x: x.clamp(min=3)[:2], "2 of 3 inputs"),
     ("zero", "outside-range", [1.0, 2.0, -9.0], lambda x: x.clamp(max=0.5)[:2], "2 of 3 inputs"),
     ("zero", "saturated/zero", [[1000.0, 0, 0]], lambda x: F.log_softmax(x, 1)[0, 0]),
+    ("partial", "saturated/zero", [[1000.0, 0, 0], [1, 2, 3]],
+     lambda x: x.softmax(1) * rows(1, 2, 3)),
+    ("nan", "infinite-derivative/forward", [0.0, -1.0, -1.0, 4.0], torch.sqrt, "3 of 4 elements"),
+    ("nan", "target-too-long", torch.zeros(3, 3, 3), lambda x: F.ctc_loss(
+        x, rows([1, 1, 0], [1, 1, 2], [1, 2, 2]), (3, 3, 3), (2, 3, 3)), "sample 1 has 3 labels, "
+     "which need 4 frames, and its input has 3 (2 of 3 samples)"),
     ("inf", "infinite-derivative/backward", [[1.0, 2.0], [0.0, 3.0]],
      lambda x: x ** torch.full((2, 2), 0.5), "[1, 0], a gradient of 1 arrived (its input was 0, "),
     ("zero", "outside-range", [1.0, 2.0], lambda x: x[:1].clamp(min=torch.tensor([3.0, 4.0]))),
@@ -245,7 +254,8 @@ ABOUT_THE_LOSS = [
     ("infinite-derivative/forward", torch.zeros(2, 2), torch.logdet),
     ("infinite-derivative/power", [-1.0], lambda x: 0.0**x),
     ("division-by-zero/forward", [1.0], lambda x: torch.true_divide(x, 0)),
-    ("forward-nonfinite/single-element", [1.0], lambda x: torch.std_mean(x)[0]),
+    *(("forward-nonfinite/single-element", [1.0], function) for function in (
+        torch.std, lambda x: torch.std_mean(x)[0], torch.var, lambda x: torch.var_mean(x)[0])),
     ("overflow/forward", [1e30, 1e30], torch.square),
     ("overflow/forward", [1e30, 1e30], torch.linalg.vector_norm),
     ("overflow/forward", [1e30, 1e30], torch.norm),
@@ -258,13 +268,15 @@ ABOUT_THE_LOSS = [
      lambda x: F.kl_div(x.softmax(1), torch.ones(2, 3) / 3, reduction="sum")),
     ("double-softmax/with-logits", torch.randn(2, 6), lambda x: F.binary_cross_entropy_with_logits(
         x.sigmoid().split(3, 1)[0], torch.ones(2, 3))),
+    ("nonfinite-data", torch.zeros(3, 1, 3), lambda x: F.ctc_loss(  # its input just suffices
+        x, rows([1, 1]), (3,), (2,)) * INF),
     ("no-history/inference-mode", [1.0], in_inference_mode),
     ("no-history/integer", [1.0, 2.0], lambda x: (x > 1).sum()),
     ("no-history/cut", [1.0, 2.0], lambda x: x.detach()),
 ]  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore:std_mean.*degrees of freedom:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*degrees of freedom:UserWarning")
 @pytest.mark.parametrize("rule, values, function", ABOUT_THE_LOSS, ids=count())
 def test_a_rule_about_the_loss_is_reached_and_without_a_trace_nothing_else_is_said(
     rule, values, function
