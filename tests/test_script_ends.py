@@ -71,7 +71,8 @@ def test_an_unknown_option_is_refused_by_its_command(capsys):
     assert "autograd_surprises card: error: unrecognized" in capsys.readouterr().err
 
 
-def test_somebody_else_handles_the_signal(folder):
+def test_somebody_else_handles_the_signal(folder, monkeypatch):
+    monkeypatch.setenv("RANK", "1")  # it speaks only if something is bad
     (folder / "handles.py").write_text("""
 import os, signal
 ours = signal.getsignal(signal.SIGTERM)
@@ -82,8 +83,9 @@ signal.signal(signal.SIGTERM, handler)
 os.kill(os.getpid(), signal.SIGTERM)
 print("goes on")
 """)
-    code, out, _ = watched(folder, "handles.py")
+    code, out, err = watched(folder, "handles.py")
     assert (code, out.split("\n")[:2]) == (0, ["handled", "goes on"])
+    assert err.count("no training step was seen") == 2, "before the signal, and at the end"
 
 
 @pytest.mark.slow

@@ -177,6 +177,13 @@ def in_bfloat16_for_long(lr, steps, warm_up=0, kind=torch.optim.AdamW):
     train(optimizer, lambda step: (model(x) - goal).square().mean(), steps, after)
 
 
+def ones_and_zeros(*counts):
+    """Weights of float16 whose ones no update moves, and whose zeros each update does."""
+    weights = [torch.eye(2).half()[0].repeat_interleave(torch.tensor(c)) for c in counts]
+    groups = [{"params": w.requires_grad_(), "lr": 0.005 / len(w)} for w in weights]
+    train(torch.optim.SGD(groups), lambda step: sum(w.sum() for w in weights))
+
+
 def classifier(*more):
     return nn.Sequential(nn.Linear(4, 8), *more, nn.Linear(8, 2))
 
@@ -323,6 +330,8 @@ PARTLY = "not trained", "lost-update/partly"
 USED_TWICE = "wrong", "accumulated/used-twice"
 DETACHED, WAITING = ("none", "detach/call"), "a generator that waits for long"
 BUGS |= {name: (loop, *found, {}) for name, loop, found in [
+    ("few elements", lambda: ones_and_zeros((60, 4), (60, 2)), PARTLY),
+    ("halves", lambda: ones_and_zeros((40, 0), (0, 50)), (PARTLY[0], "lost-update/half")),
     ("a loss that requires a gradient again", lambda: detached(4), DETACHED),
     ("only one step, which no loss reaches", lambda: detached(1), ("none", "no-loss")),
     ("a generator", lambda: adversarial(1, real=False), DETACHED),
@@ -405,7 +414,7 @@ HEALTHY |= {name: (loop, "") for name, loop in [
     ("validated after every second step",
      lambda: in_modes(lambda model, i: model.train(), lambda model, i: model.train(i % 2 == 0))),
     ("a part in eval mode", lambda: in_modes(first=lambda model: model[1].eval())),
-    ("in eval mode for two steps", lambda: in_modes(lambda model, i: model.train(i not in (5, 6)))),
+    ("in eval mode at times", lambda: in_modes(lambda model, i: model.train(i not in (5, 6, 9)))),
     ("a layer that was replaced and added", lambda: replaced(is_added=True)),
     ("a cosine that ends at 0", lambda: scheduled(33, schedulers.CosineAnnealingLR, 33)),
     ("a rate of 0 in one step",

@@ -47,6 +47,14 @@ class Once(Innocent):
         return grad_output * 1
 
 
+@blames("x", "underflow/float16")
+def two_blocks_in_half():
+    x = leaf(1.0, 2.0)
+    first = (x.half() * 0.5).float()
+    second = (first.half() * 0.5).float()  # guilty
+    return Visit((second * 1e-9).sum(), {"x": x})
+
+
 @blames("x", "hook/zero")
 def hooks_of_another_tensor():
     x, other = leaf(1.0, 2.0), leaf(1.0, 2.0)
@@ -114,7 +122,12 @@ def three_paths():
 def a_detached_copy_for_the_log():
     x, rest = leaf(1.0, 2.0), leaf(0.0)
     x.detach().norm()
-    hidden = (x * 2).detach()  # guilty
+
+    def constant():
+        return x.detach()  # guilty
+
+    with torch.no_grad():
+        hidden = constant()
     hidden.detach().norm()
     return Visit((hidden + rest).sum(), {"x": x})
 
@@ -124,7 +137,8 @@ def cuts_on_two_paths():
     x, rest, one = leaf(1.0, 2.0), leaf(0.0), torch.zeros(2)
     one.data = x * 2  # guilty
     other = (x * 3).detach()  # also
-    return Visit((one + other + rest).sum(), {"x": x})
+    third = x.data  # also
+    return Visit((one + other + third + rest).sum(), {"x": x})
 
 
 @blames("loss", "double-softmax/cross-entropy")

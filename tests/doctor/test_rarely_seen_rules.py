@@ -103,6 +103,9 @@ REST = leaf([1.0])
 
 # (status, rule, x, a function of it whose sum is the loss, what the sentence says)
 REACHED = [
+    ("zero", "dead-relu", [0.0, -1.0], torch.relu, "2 of 2 inputs are 0 or less; relu"),
+    ("inf", "overflow/backward", leaf([1e-3], HALF), lambda x: x * 300 * 300),
+    ("zero", "cancel/shift", [0.5], lambda b: (b + ZEROS) * torch.tensor([1.0, 2.0**-20 - 1])),
     ("zero", "reentrant-checkpoint/hidden", [1.0, 1.0],
      lambda w: checkpoint(lambda v: v * w, leaf([1.0, 2.0]), use_reentrant=True) * 0),
     ("zero", "cancel/shift", torch.rand(4, 1),
@@ -116,7 +119,7 @@ REACHED = [
     ("zero", "normalised/proven", [[[1.0, 2], [3, 5]]], lambda x: F.layer_norm(x.double(), (2, 2))),
     ("tiny", "small-factor/probably", [1.0, 2.0],
      lambda x: ((y := hooked(x * 1e-8)).sum() + REST.sum(), holds(y))),
-    ("tiny", "small-factor/proven", [1.0, 2.0], lambda x: (x * 1e-8).sum() + REST.sum()),
+    ("tiny", "small-factor/proven", [1e-6, 2e-6], lambda x: (x * 1e-8).sum() + REST.sum()),
     ("tiny", "underflow/float16-mostly", leaf([1.0] * 3, HALF),
      lambda x: (x * torch.tensor([1.0, 1e-3, 1e-3]).half()).float().sum() * 1e-6),
     ("zero", "underflow/zero", leaf([1.0, 2.0], HALF), lambda x: hooked(x).float() * 1e-9),
@@ -245,6 +248,8 @@ def test_a_rule_is_reached(status, rule, values, function, says):
 
 # (rule, x, a function of it whose sum is the loss)
 ABOUT_THE_LOSS = [
+    ("constant-term/maybe", [1.0, 2.0],
+     lambda x: x.exp().sum() + (x.detach().exp() * (x > 1)).sum()),
     ("infinite-derivative/forward", [-2.0], torch.log1p),
     ("infinite-derivative/forward", torch.zeros(2, 2), torch.logdet),
     ("infinite-derivative/power", [-1.0], lambda x: 0.0**x),

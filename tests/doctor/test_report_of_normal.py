@@ -103,7 +103,7 @@ def gan():
 def test_what_another_optimizer_holds_is_trained():
     model, loss, optimizer = gan()
     assert explain(loss, model, optimizer=optimizer)["critic.weight"].status == "not trained"
-    of_critic = torch.optim.SGD(model["critic"].parameters(), lr=0.1)
+    of_critic = torch.optim.SGD([{"params": [p]} for p in model["critic"].parameters()], lr=0.1)
     assert explain(loss, model, optimizer=optimizer).healthy and of_critic
 
 

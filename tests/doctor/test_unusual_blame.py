@@ -331,10 +331,13 @@ class Classifier(nn.Module):
 def test_a_head_of_another_name_is_named_and_no_other_layer(mode, attribute, width):
     model = Classifier()
     setattr(model, attribute, nn.Linear(width, 2))
+    model.body = nn.Sequential(WithPooler(), nn.Linear(2, 8))
     with trace() as t:
         loss = F.cross_entropy(model(torch.randn(5, 4)), torch.zeros(5, dtype=torch.long))
-    found = (t.explain if mode == "traced" else explain)(loss, model)[f"{attribute}.weight"]
+    report = (t.explain if mode == "traced" else explain)(loss, model)
+    found, inner = (report[f"{name}.weight"] for name in (attribute, "body.0.pooler"))
     assert found.status == "none"
+    assert mode == "alone" or inner.where.source == "return self.head(self.body(x).tanh())"
     assert any("`head`" in said for said in found.also) == (attribute == "fc")
 
 

@@ -58,6 +58,8 @@ GUILTY = {  # of the loops whose gradients are added up or cleared
     "F.softplus(-critic(maker(torch.rand(8, 2)))).mean().backward()",
 }
 SAID = {
+    "few elements": "at most 6.25% ... 7.8125e-05 ... 8.06452e-05 ... 0.00098 apart",
+    "halves": "0.00098 apart",
     "never in training mode again": "since step 6",
     "in eval mode for three steps": "since step 6",
     "a layer that was replaced": "1.weight, 1.bias",
@@ -73,7 +75,7 @@ def test_it_is_reported(name):
     assert len([each for each in w.reports if not each.healthy]) == 1, "told once"
     told = {found.name for found in alarms(w)}
     assert len(told) == len(alarms(w)) and all(told)
-    assert SAID.get(name, "") in str(w)
+    assert all(part in str(w) for part in SAID.get(name, "").split(" ... "))
     if rule in ("cleared-batches", "accumulated/used-twice"):
         assert {dict(f.places)["backward at"].source for f in alarms(w)} <= GUILTY
 

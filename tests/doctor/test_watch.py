@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 from torch import nn
-from training import Net, alarms, fit, is_recording, started, train
+from training import Net, alarms, fit, is_recording, sgd_of, started, train
 
 from autograd_surprises import watch
 
@@ -72,15 +72,17 @@ def test_a_gradient_that_dies_is_explained_also_if_no_step_follows(before, a_ste
     assert found.cause == "dead-relu" and "torch.relu" in found.where.source
 
 
+@pytest.mark.parametrize("order", [1, -1])
 @pytest.mark.parametrize("steps, since", [((1,), ["4"]), ((1, 5), [])])  # 5 was asked for
-def test_a_gradient_that_is_none_from_some_step_on_is_explained(steps, since):
-    model, optimizer = started()
+def test_a_gradient_that_is_none_from_some_step_on_is_explained(steps, since, order):
+    model, _ = started()
+    optimizers = [sgd_of(model.first, model.norm), sgd_of(model.last)][::order]
 
     def loss(step):
         return model.last(hidden(model).detach() if step > 3 else hidden(model)).square().mean()
 
-    with watch(model, optimizer, steps=steps) as w:
-        train(optimizer, loss, 7)
+    with watch(model, steps=steps) as w:
+        train(optimizers, loss, 7)
     assert [each.step for each in w.reports] == [1, 5]
     assert w.reports[-1].report["first.weight"].status == "none"
     assert re.findall(r"\d+", w.reports[-1].why) == since
