@@ -4,7 +4,6 @@ import math
 
 import torch
 from torch import nn
-from torch.distributions import Normal
 from torch.nn import functional as F
 
 from cases.case import Step, case
@@ -93,25 +92,6 @@ def ppo_first_epoch():
     return Step(model, compute, torch.optim.Adam(model.parameters(), lr=2.5e-4, eps=1e-5))
 
 
-@case(source="https://github.com/vwxyzjn/cleanrl/blob/master/cleanrl/sac_continuous_action.py")
-def soft_actor():
-    actor, critics = network(3, 16, 4), nn.ModuleList([network(5, 16, 1), network(5, 16, 1)])
-    states, log_alpha = torch.randn(16, 3), torch.zeros(1, requires_grad=True)
-    of_critics = torch.optim.Adam(critics.parameters(), lr=1e-3)
-
-    def compute():
-        of_critics.zero_grad()
-        mean, log_std = actor(states).chunk(2, 1)
-        log_std = -5 + 3.5 * (torch.tanh(log_std) + 1)
-        x = Normal(mean, log_std.exp()).rsample()
-        action = torch.tanh(x)
-        log_prob = Normal(mean, log_std.exp()).log_prob(x) - (1 - action**2 + 1e-6).log()
-        both = torch.cat([critic(torch.cat([states, action], 1)) for critic in critics], 1)
-        return (log_alpha.exp().item() * log_prob.sum(1) - both.min(1).values).mean()
-
-    return Step(actor, compute, torch.optim.Adam(actor.parameters(), lr=3e-4))
-
-
 @case(source="https://github.com/UKPLab/sentence-transformers")
 def pooled_sentences_one_empty():
     model = nn.Sequential(nn.Embedding(30, 8, padding_idx=0), nn.Linear(8, 8, bias=False))
@@ -143,34 +123,6 @@ def scaled_and_accumulated():
         return scaler.scale(F.cross_entropy(model(x), y) / 3)
 
     return Step(model, compute, optimizer)
-
-
-@case(
-    source="https://github.com/fungtion/DANN/blob/master/models/functions.py",
-    normal=[("ok", "own-function")],
-)
-def reversed_domain_gradient():
-    class Reversed(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, alpha):
-            ctx.alpha = alpha
-            return x.view_as(x)
-
-        @staticmethod
-        def backward(ctx, gradient):
-            return gradient.neg() * ctx.alpha, None
-
-    feature, labels, domains = network(6, 16, 8), network(8, 3), network(8, 2)
-    source, y, target = torch.randn(8, 6), torch.randint(3, (8,)), torch.randn(8, 6)
-
-    def compute():
-        one, other = feature(source), feature(target)
-        which = torch.arange(2).repeat_interleave(8)
-        guess = domains(Reversed.apply(torch.cat([one, other]), 0.2))
-        return F.cross_entropy(labels(one), y) + F.cross_entropy(guess, which)
-
-    model = nn.ModuleList([feature, labels, domains])
-    return Step(model, compute, torch.optim.Adam(model.parameters()))
 
 
 @case(source="https://github.com/kuangliu/pytorch-retinanet/blob/master/loss.py")

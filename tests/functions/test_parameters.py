@@ -19,11 +19,17 @@ from helpers.functions import (
     step,
     value_with_gradient_of,
 )
+from helpers.functions.arithmetic import sum_of_products
 from helpers.functions.quantizing import fake_quantize_proxy, lsq_quantize_proxy
 from tests.functions.operators import OPERATORS
 
 # torch's own, when it first differentiates forwards
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script")
+
+
+def test_a_product_is_summed_over_all_of_a_large_tensor():
+    a, b = torch.arange(300_000.0) % 7, torch.arange(300_000.0) % 2
+    assert sum_of_products(a, b, torch.Size([1])).item() == (a * b).double().sum()
 
 
 @settings(max_examples=25)
