@@ -250,3 +250,10 @@ def test_a_step_that_does_not_reach_the_end_keeps_the_end():
     assert positions(control("width", (0.0, 1.0, 0.4))) == pytest.approx([0, 0.4, 0.8, 1])
     assert positions(control("width", (0.0, 1.0, 5.0))) == [0, 1]
     assert len(positions(control("width", (0.0, 2.1, 0.3)))) == 8  # 2.1 / 0.3 is more than 7
+
+
+def test_the_legend_is_drawn_again_when_a_line_has_another_name():
+    explorer = explore(torch.sin, grad_output=(1.0, 3.0, 1.0))
+    before = explorer.picture.frame
+    explorer.set(grad_output=2.0)
+    assert explorer.picture.frame != before

@@ -41,6 +41,7 @@ def test_without_words_everything_is_listed(search):
     assert search.answers == everything
     search.question.value = "0"
     assert search.answers == NOTHING_FOUND
+    search.question.value = TRACEBACK
     search.question.value = " \n"
     assert search.answers == everything and "found" not in search.message.value
 

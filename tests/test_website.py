@@ -32,7 +32,8 @@ def source(tmp_path, *cells, frozen=None):
     return nbformat.reads(notebook_source(file, frozen or {}), as_version=4).cells
 
 
-def test_pictures_are_made_again_after_an_update_of_torch(monkeypatch):
+def test_pictures_are_made_again_after_an_update_of_torch_or_a_lesson(monkeypatch):
+    assert {"helpers", "lessons"} <= {*recording.MADE_FROM}
     before = recording._seal(ROOT / "README.md")
     monkeypatch.setattr(torch, "__version__", "2.99")
     assert recording._seal(ROOT / "README.md") != before
