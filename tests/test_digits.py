@@ -19,6 +19,7 @@ from lessons.digits import (
 )
 from lessons.digits.autoencoder import VQVAE, codes_in_use, squared_error, train_vqvae
 from lessons.digits.epochs import epochs
+from lessons.digits.figure import show_codebook
 from lessons.digits.networks import initial_scale
 
 
@@ -119,3 +120,9 @@ def test_an_autoencoder_draws_with_the_codes_in_use():
     train_vqvae(model, seed=0, after_epoch=calls.append)
     assert squared_error(model) < before and len(calls) == 12
     assert torch.equal(model.codes[1], torch.tensor([99.0, 99.0])) and model.codes[0].any()
+
+
+def test_codes_in_use_are_squares():
+    codes = torch.tensor([[0.0, 0.0], [9.0, 9.0]])
+    lines = show_codebook({"at first": (codes[:1], codes)}).axes[0].lines
+    assert {line.get_marker(): line.get_xdata()[0] for line in lines} == {".": 0, "s": 0, "X": 9}

@@ -140,8 +140,6 @@ class KeepsTooMuch(Square):
 
 @fault("slope", "at x = 6.25", ("-1.401", "-1.491"))
 class ClampsTheSlopeFarToTheRight(Square):
-    """y = exp(x / 4), and the slope stops to grow at 6."""
-
     forward = staticmethod(lambda x: torch.exp(x / 4))
     backward = jvp = of_saved(lambda x, g: g * torch.exp(x.clamp(max=6) / 4) / 4)
 
