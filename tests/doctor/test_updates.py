@@ -138,7 +138,7 @@ def test_a_loss_of_each_optimizer_is_examined():
     assert examined >= {"critic.0.weight", "maker.0.weight"}, w.reports
 
 
-PARTS = ("adversarial",)  # whose other part has an optimizer of its own
+PARTS = ("adversarial", "zero_convolution")  # whose other part has an optimizer of its own
 SPARSE = ("dlrm_sparse_bags", "matrix_factorization")
 
 
