@@ -24,7 +24,7 @@ IS_PINNED = (
 
 @functools.cache
 def stored() -> dict[str, dict]:
-    """What FILE holds; no variable has it, or the doctor would search it for tensors."""
+    """What FILE holds. In a global variable, the doctor would search it for tensors."""
     return json.loads(FILE.read_text("utf-8"))
 
 

@@ -61,11 +61,3 @@ def moved_explorers(tmp_path_factory):
     )
     assert done.returncode == 0, done.stderr[-4000:]
     return folder
-
-
-@pytest.fixture
-def checkout(tmp_path):
-    """A copy of the Makefile on a machine of stand-ins."""
-    from made_checkout import Checkout  # few tests need it
-
-    return Checkout(tmp_path)

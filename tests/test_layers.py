@@ -96,3 +96,9 @@ def test_a_lesson_imports_no_other_lesson():
     lessons = {lesson_of(path) for path in notebook_files()}
     between = arrows()["lessons"]
     assert [place for (_, used), place in between.items() if used in lessons] == []
+
+
+def test_no_file_is_longer_than_400_lines():
+    folders = *ORDER[""], "tools", "cases", "tests", "benchmarks"
+    every = [file for name in folders for file in (ROOT / name).rglob("*.py")]
+    assert [file for file in every if file.read_text("utf-8").count("\n") > 400] == []

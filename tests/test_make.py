@@ -4,9 +4,15 @@ import os
 import re
 
 import pytest
-from made_checkout import BUILD, BY_PIP, LAB, MAKE, ROOT
+from made_checkout import BUILD, BY_PIP, LAB, MAKE, ROOT, Checkout
 
 pytestmark = pytest.mark.skipif(os.name == "nt" or not MAKE, reason="make is for Linux and macOS")
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A copy of the Makefile on a machine of stand-ins."""
+    return Checkout(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Training steps of published methods that clip, reverse, share, skip or stop some gradients."""
+"""Training steps of published methods that clip, share, skip or stop some gradients."""
 
 import math
 

@@ -12,7 +12,7 @@ from test_rules import RULES
 from torch import nn
 from torch.nn import functional as F
 from torch.optim import lr_scheduler as schedulers
-from training import network, sgd_of, train
+from training import Collocation, Heads, PlainList, RoundsAtRandom, network, sgd_of, train
 
 BUGS, HEALTHY = {}, {}
 CLEARED = "cleared before the step"
@@ -107,15 +107,6 @@ def closures(cut=False, logged=False):
         lbfgs.step(closure)
 
 
-class Heads(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.body, self.heads = nn.Linear(4, 4), nn.ModuleDict({n: nn.Linear(4, 1) for n in "ab"})
-
-    def loss(self, name):
-        return self.heads[name](self.body(torch.rand(8, 4))).square().mean()
-
-
 def heads(steps, name_of):
     model = Heads()
     train(sgd_of(model), lambda step: model.loss(name_of(step)), steps)
@@ -125,19 +116,6 @@ def words(sparse, kind, **options):
     table, head = nn.Embedding(50, 4, sparse=sparse), nn.Linear(4, 1)
     both = [kind(table.parameters(), **options), torch.optim.Adam(head.parameters())]
     train(both, lambda step: head(table(torch.tensor([step]))).square().mean())
-
-
-class PlainList(nn.Module):
-    """Its parts are in lists of a list, as in https://github.com/pytorch/pytorch/issues/715"""
-
-    def __init__(self, *parts):
-        super().__init__()
-        self.parts, self.last = [[part] for part in parts], nn.Linear(4, 1)
-
-    def forward(self, x):
-        for (part,) in self.parts:
-            x = part(x)
-        return self.last(x)
 
 
 def plain_list(is_held, lr=0.1):
@@ -297,31 +275,6 @@ def cleared_first(set_to_none, by_model=False):
 def update_by_hand(sgd, model):
     for p in model.parameters():
         p.data -= 0.1 * p.grad
-
-
-class RoundsAtRandom(torch.optim.SGD):
-    """Moves a weight by one number of bfloat16 now and then."""
-
-    @torch.no_grad()
-    def step(self, closure=None):
-        for p in self.param_groups[0]["params"]:
-            p += p.abs() * 2**-7 * (torch.rand_like(p) < 0.001) * -p.grad.sign()
-
-
-class Collocation(nn.Module):
-    """The points at which an equation has to hold are an input, with a gradient of its own."""
-
-    def __init__(self):
-        super().__init__()
-        self.net, self.points = network(1, 4, 1), torch.rand(8, 1, requires_grad=True)
-
-    def loss(self, step):
-        y = self.net(self.points)
-        (slope,) = torch.autograd.grad(y.sum(), self.points, create_graph=True)
-        return (slope + y).square().mean()
-
-    def train_it(self):
-        train(sgd_of(self), self.loss)
 
 
 HUGE = 2.0**100  # as a scale, it makes each gradient in float16 infinite

@@ -9,7 +9,6 @@ from loops import (
     BUGS,
     HEALTHY,
     PARTLY,
-    Heads,
     batches,
     bug,
     classifier,
@@ -20,7 +19,7 @@ from loops import (
 )
 from torch import nn
 from torch.nn import functional as F
-from training import network, sgd_of, train
+from training import Child, Heads, Signs, Twice, network, sgd_of, train
 
 # ---- No loss reaches what an optimizer holds
 
@@ -229,25 +228,6 @@ def weights_of_other_layouts_and_types():
     train(adam, loss_of)
 
 
-class Signs(torch.optim.Optimizer):
-    """Not torch's own; it forgets the gradients at the end of its step."""
-
-    def __init__(self, params):
-        super().__init__(params, {})
-
-    @torch.no_grad()
-    def step(self, closure=None):
-        for p in self.param_groups[0]["params"]:
-            p -= 1e-3 * p.grad.sign()
-            p.grad = None
-
-
-class Twice(torch.optim.SGD):
-    def step(self, closure=None):
-        super().step()
-        return super().step(closure)
-
-
 @healthy
 def optimizers_of_many_kinds():
     for kind, options in [
@@ -277,13 +257,6 @@ def steps_within_a_backward():
         model(torch.rand(8, 4)).square().mean().backward()
     for hook in hooks:  # the collector does not find such a cycle
         hook.remove()
-
-
-class Child(nn.Linear):
-    """It knows its parent, which nn.Module shall not see."""
-
-    def forward(self, x):
-        return super().forward(x) * self.parent[0].scale
 
 
 @healthy

@@ -11,7 +11,7 @@ from cases.case import cured_source
 from cases.claims import seed
 from cases.judge import HARMLESS, SYMPTOMS, complaints, names_a_guilty_line, right
 from cases.rule_ids import IS_PINNED, ids, stored, told_to_patient, visits
-from cases.small import CURED, PATIENTS
+from cases.small import CURED, HEALTHY, PATIENTS
 
 # What the patients are warned about by torch.
 pytestmark = [
@@ -144,8 +144,9 @@ def test_it_is_told_what_stands_in_rule_ids_json(patient):
     assert now == before, "is that right? Then: python -m cases.rule_ids"
 
 
-def test_no_patient_of_rule_ids_json_is_gone():
+def test_no_case_of_rule_ids_json_is_gone():
     assert set(stored()["patients"]) == set(PATIENTS)
+    assert set(stored()["healthy steps"]) == set(HEALTHY)
 
 
 @pytest.mark.parametrize("threads, least", [(False, (0.95, 0.95, 0.66)), (True, (0.9, 0.9, 0.5))])

@@ -1,4 +1,4 @@
-"""What the tests of the doctor share: leaves, small trainings, and what watch() says of them."""
+"""What tests of the doctor share: leaves, models, trainings, and what watch() says of them."""
 
 import gc
 
@@ -95,3 +95,76 @@ def findings(w):
 
 def alarms(w):
     return [found for found in findings(w) if found.alarming]
+
+
+class Heads(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.heads = nn.Linear(4, 4), nn.ModuleDict({n: nn.Linear(4, 1) for n in "ab"})
+
+    def loss(self, name):
+        return self.heads[name](self.body(torch.rand(8, 4))).square().mean()
+
+
+class PlainList(nn.Module):
+    """Its parts are in lists of a list, as in https://github.com/pytorch/pytorch/issues/715"""
+
+    def __init__(self, *parts):
+        super().__init__()
+        self.parts, self.last = [[part] for part in parts], nn.Linear(4, 1)
+
+    def forward(self, x):
+        for (part,) in self.parts:
+            x = part(x)
+        return self.last(x)
+
+
+class RoundsAtRandom(torch.optim.SGD):
+    """Moves a weight by one number of bfloat16 now and then."""
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for p in self.param_groups[0]["params"]:
+            p += p.abs() * 2**-7 * (torch.rand_like(p) < 0.001) * -p.grad.sign()
+
+
+class Collocation(nn.Module):
+    """The points at which an equation has to hold are an input, with a gradient of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.net, self.points = network(1, 4, 1), torch.rand(8, 1, requires_grad=True)
+
+    def loss(self, step):
+        y = self.net(self.points)
+        (slope,) = torch.autograd.grad(y.sum(), self.points, create_graph=True)
+        return (slope + y).square().mean()
+
+    def train_it(self):
+        train(sgd_of(self), self.loss)
+
+
+class Signs(torch.optim.Optimizer):
+    """Not torch's own; it forgets the gradients at the end of its step."""
+
+    def __init__(self, params):
+        super().__init__(params, {})
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for p in self.param_groups[0]["params"]:
+            p -= 1e-3 * p.grad.sign()
+            p.grad = None
+
+
+class Twice(torch.optim.SGD):
+    def step(self, closure=None):
+        super().step()
+        return super().step(closure)
+
+
+class Child(nn.Linear):
+    """It knows its parent, which nn.Module shall not see."""
+
+    def forward(self, x):
+        return super().forward(x) * self.parent[0].scale

@@ -358,7 +358,7 @@ class KeepsItsInputOnCtx(Square):
     "save_for_backward",
 )  # fmt: skip
 class KeepsItsOutputOnCtx(Square):
-    """y = exp(x); that its input is changed is noticed."""
+    """y = exp(x); autograd notices a change of the input, but not of the output."""
 
     forward = staticmethod(lambda x: torch.exp(x))
 
