@@ -31,10 +31,11 @@ lab: ## install what is missing, then open JupyterLab on the first notebook
 test test-all test-processor unit nb browser test-colab: export OMP_NUM_THREADS = 1
 test test-all test-processor unit nb browser test-colab: export PYTHONDONTWRITEBYTECODE =
 
-# Three workers for two cores: now and then one waits for JupyterLab or another process.
+# One worker for each of two cores: a third one imports torch and collects the tests once more.
 test: lint ## check the style, then run the unit tests, every notebook, and a slider in a browser
-	$(RUN) -m pytest -n 3 -m "not slow" --durations=10
+	$(RUN) -m pytest -n 2 -m "not slow" --durations=10
 
+# Three: now and then one waits for JupyterLab or another process.
 test-all: lint ## run every test: those of `make test`, and the slow ones, most of them in a browser
 	$(RUN) -m pytest -n 3 --durations=10
 

@@ -121,7 +121,7 @@ REACHED = [
      lambda x: ((y := hooked(x * 1e-8)).sum() + REST.sum(), holds(y))),
     ("tiny", "small-factor/proven", [1e-6, 2e-6], lambda x: (x * 1e-8).sum() + REST.sum()),
     ("tiny", "underflow/float16-mostly", leaf([1.0] * 3, HALF),
-     lambda x: (x * torch.tensor([1.0, 1e-3, 1e-3]).half()).float().sum() * 1e-6),
+     lambda x: (x * torch.tensor([1.0, 1e-3, 1e-3]).half()).float().sum() * 1e-6, "65536 times"),
     ("zero", "underflow/zero", leaf([1.0, 2.0], HALF), lambda x: hooked(x).float() * 1e-9),
     ("tiny", "underflow/tiny", leaf([1.0] * 1_000_000, HALF), rounded_by_half),
     ("partial", "not-looked-up", torch.ones(6, 2), lambda x: F.embedding(rows(1, 1, 4), x),
