@@ -61,7 +61,8 @@ up_to_date() {
 	done
 }
 
-# By uv, which needs a tenth of pip's time, or by pip where there is no uv or uv fails.
+# By uv, which needs less time, or by pip where there is no uv or uv fails. Both compile to bytecode,
+# as the first cell would otherwise wait for that of torch.
 install() {
 	if by_uv -c "$constraints" -e "$@"; then return; fi
 	case $* in *--group*) by_pip "pip>=25.1" ;; esac # the first that knows --group
@@ -84,8 +85,8 @@ by_uv() {
 	for each in $(setting index-url); do set -- --default-index "$each" "$@"; done
 	case $(setting no-index) in 1|[Tt]rue|yes|on) set -- --no-index "$@" ;; esac
 	cert=$(setting cert)
-	env UV_INDEX_STRATEGY=unsafe-best-match UV_SYSTEM_CERTS=1 ${cert:+SSL_CERT_FILE="$cert"} \
-		"$uv" pip install --python "$run" "$@"
+	env UV_COMPILE_BYTECODE=1 UV_INDEX_STRATEGY=unsafe-best-match UV_SYSTEM_CERTS=1 \
+		${cert:+SSL_CERT_FILE="$cert"} "$uv" pip install --python "$run" "$@"
 }
 
 # A setting of pip, from the environment or its files, with spaces between several values.
