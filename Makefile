@@ -31,7 +31,7 @@ lab: ## install what is missing, then open JupyterLab on the first notebook
 test test-all test-processor unit nb browser test-colab: export OMP_NUM_THREADS = 1
 test test-all test-processor unit nb browser test-colab: export PYTHONDONTWRITEBYTECODE =
 
-# One worker for each of two cores: a third one imports torch and collects the tests once more.
+# One worker for each of two cores: a third one would save nothing, and import torch once more.
 test: lint ## check the style, then run the unit tests, every notebook, and a slider in a browser
 	$(RUN) -m pytest -n 2 -m "not slow" --durations=10
 

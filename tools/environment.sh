@@ -61,8 +61,8 @@ up_to_date() {
 	done
 }
 
-# By uv, which needs less time, or by pip where there is no uv or uv fails. Both compile to bytecode,
-# as the first cell would otherwise wait for that of torch.
+# By uv, which needs less time, or by pip where there is no uv or uv fails. Both compile to bytecode:
+# otherwise the first cell would wait while torch is compiled.
 install() {
 	if by_uv -c "$constraints" -e "$@"; then return; fi
 	case $* in *--group*) by_pip "pip>=25.1" ;; esac # the first that knows --group
