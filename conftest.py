@@ -11,6 +11,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import nbval.kernel
 import pytest
 from jupyter_client.provisioning import local_provisioner
 from xdist.scheduler import LoadFileScheduling
@@ -42,6 +43,8 @@ LONGEST = [JUPYTERLAB, "test_true_pictures", "test_notebook_sections", "07_train
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 if sys.platform == "linux":  # elsewhere, a process may not be able to fork after such imports
     local_provisioner.launch_kernel = ForkedKernel
+
+nbval.kernel.pformat = str  # for a line at the level DEBUG: laid out, it takes 1 ms a message
 
 gc.disable()  # with the collector on, imports take a third longer
 

@@ -4,7 +4,9 @@ import gc
 import multiprocessing
 import os
 
-IMPORTED = ["torch._dynamo", "matplotlib.pyplot", "ipykernel.kernelapp", "ipywidgets", "anywidget"]
+IMPORTED = ["torch._dynamo", "torch._inductor.pattern_matcher", "matplotlib.pyplot"]
+IMPORTED += ["ipykernel.kernelapp", "ipykernel.debugger", "ipywidgets", "anywidget"]
+os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # its warning is for whoever sets breakpoints
 
 
 class ForkedKernel:

@@ -44,6 +44,7 @@ BEST = {  # samples: the estimators and temperatures with the smallest error
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_which_estimator_has_the_smallest_error_does_not_depend_on_the_seed(seed):
     """As notebook 22 says, and exercise six_estimators.2 asks."""

@@ -75,6 +75,7 @@ def test_accuracy_counts_the_held_out_digits():
     assert accuracy(lambda images: torch.nn.functional.one_hot(half[HELD_OUT], 11)) == 50
 
 
+@pytest.mark.slow
 def test_rounding_afterwards_costs_more_than_training_in_2_bits():
     floating = trained(WAYS["floating point"])
     rounded = rounded_afterwards(floating, 8)
@@ -109,6 +110,7 @@ def test_an_epoch_shows_each_digit_for_training_once():
     assert weight.item() == pytest.approx(-1e-3 * steps, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_an_autoencoder_draws_with_the_codes_in_use():
     torch.manual_seed(0)
     model = VQVAE(torch.tensor([[0.0, 0.0], [99.0, 99.0]]))

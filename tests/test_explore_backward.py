@@ -178,6 +178,7 @@ def test_no_text_leaves_its_box_and_no_boxes_overlap(name):
             assert all(figure.bbox.contains(*corner) for box in free for corner in box.corners())
 
 
+@pytest.mark.slow
 def test_the_weights_v_enter_at_the_top():
     explorer = weighed()
     assert explorer.values == {"step": 6, "v1": 1.0, "v2": 0.0, "v3": 0.0}
@@ -213,6 +214,7 @@ def test_another_graph_is_an_error_below_the_picture():
     assert explorer.shown["times"] == 1
 
 
+@pytest.mark.slow
 def test_it_works_without_a_kernel():
     x = leaf(1.3)
 

@@ -63,6 +63,7 @@ def test_each_setting_has_the_strokes_and_the_text_of_the_explorer(explorer):
         assert base64.b64decode(frames[frame]["frame"]) == explorer.picture.frame
 
 
+@pytest.mark.slow
 def test_controls_start_where_the_explorer_is(explorer):
     explorer.set(size=1.5, kind="down")
     size, lie, kind = freeze(explorer)["controls"]
@@ -115,6 +116,7 @@ def test_a_fine_slider_is_thinned_at_once_and_too_many_choices_are_refused(monke
     assert 10 < len(fine["controls"][0]["values"]) <= 41  # and the one that is shown
 
 
+@pytest.mark.slow
 def test_controls_may_stand_where_the_function_raises(explorer):
     explorer.set(size=0.7)
     with pytest.raises(ValueError, match="too large"):
@@ -155,6 +157,7 @@ def test_a_picture_without_controls_is_frozen_as_it_is_seen():
     assert frozen["controls"] == [] and frozen["styles"] == live.styles
 
 
+@pytest.mark.slow
 def test_a_picture_that_moves_is_frozen_where_it_is():
     explorer = explore(scaled, size=(0.5, 2.0, 0.5))
     explorer.set(size=0.5)

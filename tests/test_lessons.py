@@ -198,7 +198,7 @@ def test_a_wrong_curve_is_drawn_against_the_expected_one(monkeypatch, capsys):
     monkeypatch.setattr("IPython.display.display", shown.append)
     check("override_backward.1", shifted)
     verdict, picture = shown
-    assert verdict.sign == "✗" and picture is verdict.picture
+    assert verdict.sign == "✗"
     assert picture.summary.startswith("Yours against the expected one: values differ from -1.5 to")
     value_ax, gradient_ax = picture.axes
     yours, expected = (line.get_ydata() for line in value_ax.lines if len(line.get_xdata()) > 9)
@@ -226,9 +226,10 @@ class SquareOfNumber(Square):
 
 
 @pytest.mark.parametrize("answer, sign", [(Square.apply, "✓"), (SquareOfNumber.apply, "✗")])
-def test_a_curve_that_is_right_is_not_drawn(answer, sign):
-    verdict = judge("override_backward.3", answer)
-    assert verdict.sign == sign and verdict.picture is None
+def test_a_curve_that_is_right_is_not_drawn(answer, sign, capsys):
+    check("override_backward.3", answer)
+    (verdict,) = capsys.readouterr().out.splitlines()
+    assert verdict.startswith(sign)
 
 
 @pytest.mark.parametrize(

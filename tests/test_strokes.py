@@ -110,6 +110,7 @@ def test_what_differs_in_one_respect_is_drawn_so_beside_the_other_and_after_it(k
     assert read_strokes(both)[1] == alone + alone
 
 
+@pytest.mark.slow
 def test_more_points_than_16_bits_can_count(ax):
     many = np.linspace(0, 1, 33_000)
     (line,) = ax.plot(many, many % 0.01, "o")
@@ -118,6 +119,7 @@ def test_more_points_than_16_bits_can_count(ax):
     assert len(marks) == 2 * 33_000 and len(outline[0]) > 2 * 33_000
 
 
+@pytest.mark.slow
 def test_more_rows_than_16_bits_can_count_are_refused(ax):
     image = ax.imshow(np.zeros((33_000, 1)), interpolation="none", aspect="auto")
     with pytest.raises(OverflowError, match="up to 32767, but one is 33000"):

@@ -111,6 +111,17 @@ class LivePicture(anywidget.AnyWidget):
         with unhinted():
             self._layout.execute(self._figure)
 
+    @contextmanager
+    def laid_out_for_a_moment(self) -> Iterator[None]:
+        """Afterwards all axes are where they were before; a second layout takes as long."""
+        places = {ax: ax.get_position(original=True) for ax in self._figure.axes}
+        try:
+            yield
+        finally:
+            for ax, place in places.items():
+                ax.set_position(place)
+                ax.set_in_layout(True)  # which set_position ends
+
     def paint(self):
         """Draw the whole figure on its own canvas, for a PNG."""
         self._figure.canvas.draw()

@@ -107,7 +107,7 @@ def draw_columns(figure: Picture, titles: Sequence[str], columns: int) -> list[C
             ax.set_visible(False)
     drawn = [CurveArtists(*pair) for pair in pairs[: len(titles)]]
     for i, (artists, title) in enumerate(zip(drawn, titles, strict=True)):
-        artists.value_ax.set_title(title, parse_math=False)
+        artists.value_ax.set_title(title, y=1, parse_math=False)
         artists.value_ax.set_xlabel("")
         for line in (artists.value, artists.gradient, artists.slope):
             line.set_gid(f"{' '.join(title.split())}: {line.get_gid()}")  # to be read out
@@ -166,8 +166,8 @@ class CurveArtists:
         self.names = {}  # their texts in the legend, if there is one
         self.value_marks = FrameMarks(value_ax, VALUE_COLOUR)
         self.gradient_marks = FrameMarks(gradient_ax, GRADIENT_COLOUR)
-        value_ax.set_title("value")
-        for ax in (value_ax, gradient_ax):
+        for ax, title in ((value_ax, "value"), (gradient_ax, "")):
+            ax.set_title(title, y=1)  # without y, each layout looks for its place
             ax.set_xlabel("x")
         draw_light_grid(value_ax, gradient_ax)
 

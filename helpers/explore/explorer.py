@@ -288,12 +288,14 @@ class Explorer(WithStoredOutput, ipywidgets.VBox):
 
     def _store_shown(self):
         fitted = self._fitted
-        # Such a page may show no controls, so the title has the values.
-        self._fit(union([self._default, self.drawing.ranges]))
-        self._title.set_text(self._caption)
-        output = self.picture.store(self._how_to_move())
+        with self.picture.laid_out_for_a_moment():
+            # Such a page may show no controls, so the title has the values.
+            self._fit(union([self._default, self.drawing.ranges]))
+            self._title.set_text(self._caption)
+            output = self.picture.store(self._how_to_move())
         self._title.set_text(self.drawing.name)
-        self._fit(fitted)
+        self.drawing.fit(fitted)
+        self._fitted = fitted
         return output
 
     def _how_to_move(self):

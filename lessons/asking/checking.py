@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from autograd_surprises.recording.places import raised_at
 from autograd_surprises.show.colours import GREEN, GREY, RED
 from autograd_surprises.show.findings import badge, with_code
-from autograd_surprises.show.picture import Picture
 from lessons.asking.answers import came_through_answer, last_returned
-from lessons.asking.registry import NotDone, Wrong, find_check
+from lessons.asking.registry import Draw, NotDone, Wrong, find_check
 
 NOT_DONE = "Not done yet. Write your answer, and run this cell again."
 COLOURS = {"✓": GREEN, "✗": RED, "…": GREY}
@@ -19,12 +18,12 @@ passed: set[str] = set()  # exercises that have passed once: a class's sheets gi
 
 @dataclass(frozen=True)
 class Verdict:
-    """What `check` shows: a sign, the exercise and why in a line, and a picture."""
+    """What `check` shows: a sign, the exercise and why in a line, and what `draw` draws."""
 
     sign: str
     exercise: str
     why: str
-    picture: Picture | None = None
+    draw: Draw | None = None
 
     def __repr__(self):
         return f"{self._mark()}: {self.why}"
@@ -52,8 +51,9 @@ def check(exercise: str, answer: object) -> None:
     if verdict.sign == "✓":
         passed.add(exercise)
     display(verdict)  # prints it where there is no notebook
-    if verdict.picture:
-        display(verdict.picture)
+    picture = _drawn(verdict.draw, answer)
+    if picture is not None:
+        display(picture)
 
 
 def judge(exercise: str, answer: object) -> Verdict:
@@ -68,10 +68,10 @@ def judge(exercise: str, answer: object) -> Verdict:
     except NotDone:
         return Verdict("…", exercise, NOT_DONE)
     except Wrong as wrong:
-        return Verdict("✗", exercise, str(wrong), _drawn(check.draw_wrong, answer))
+        return Verdict("✗", exercise, str(wrong), check.draw_wrong)
     except Exception as error:
         return Verdict("✗", exercise, _what_was_raised(error))
-    return Verdict("✓", exercise, check.praise, _drawn(check.draw_right, answer))
+    return Verdict("✓", exercise, check.praise, check.draw_right)
 
 
 def _drawn(draw, answer):

@@ -51,7 +51,7 @@ class PanelDrawing(Drawing):
         axes = self.figure.subplots(1, len(titles), squeeze=False, **layout)[0]
         grids = [grid] * len(titles) if isinstance(grid, str) else grid
         for ax, title, along in zip(axes, titles, grids, strict=True):
-            ax.set_title(title)
+            ax.set_title(title, y=1)  # without y, each layout looks for its place
             if along:
                 draw_light_grid(ax, along=along)
         return axes

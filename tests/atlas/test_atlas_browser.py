@@ -52,6 +52,7 @@ def test_a_class_is_chosen(name, browser):
     assert len(browser.operations.options) == len(atlas("2.13").operations)
 
 
+@pytest.mark.slow
 def test_what_is_chosen_is_opened_where_something_happens(browser):
     for search in ("hardtanh", "sqrt", "hardtanh"):
         browser.search.value = search

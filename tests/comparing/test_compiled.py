@@ -146,6 +146,7 @@ def test_without_a_more_exact_gradient_a_small_difference_is_undecided(function,
     assert found.status == "undecided" and part in found.sentence
 
 
+@pytest.mark.slow
 def test_everything_is_put_back():
     class Careless(nn.Module):
         def __init__(self):
@@ -320,6 +321,7 @@ def test_a_fault_of_float32_alone_is_not_called_rounding():
     assert (found.status, found.cause) == ("differ", "compiler")
 
 
+@pytest.mark.slow
 def test_another_convention_at_a_kink():
     model = Net(torch.abs)
     with torch.no_grad():

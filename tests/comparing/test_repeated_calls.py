@@ -31,6 +31,7 @@ class Half(nn.Module):
         return self.part(self.first(x))
 
 
+@pytest.mark.slow
 def test_what_is_compiled_already_is_eager_beside_it():
     found = first_step(Half(), X, backend=planted("tanh", lambda result, *_: result / 2))
     assert found.status == "differ"
@@ -53,7 +54,8 @@ def test_the_last_call_may_be_no_part_of_the_loss():
     assert run.found is None and "the last call of Net is not in this loss" in run.trouble
 
 
-@pytest.mark.parametrize("autocast", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("autocast", [False, True])
 def test_the_call_is_repeated_as_the_script_made_it(autocast):
     model, x = nn.Sequential(Part(lambda x: x.mul_(2)), nn.Conv1d(1, 2, 3)), X[:, None] / 7
     right = torch.autograd.grad(model(x.clone()).float().sin().sum(), model[1].weight)[0]

@@ -31,6 +31,7 @@ def memory_of(thing):
     return sum(map(sys.getsizeof, waiting))
 
 
+@pytest.mark.slow
 def test_a_long_loop_is_forgotten_and_lines_stay():
     def switched_on():
         torch.set_grad_enabled(True)

@@ -16,6 +16,7 @@ WRONG = "silently wrong"
 X = torch.linspace(-2, 2, 9)
 each = pytest.mark.parametrize("name", FAULTS)
 ONE_OF_EACH_ROW = {fault.row: name for name, fault in FAULTS.items()}.values()
+LATER = {name: [pytest.mark.slow] * (name not in ONE_OF_EACH_ROW) for name in FAULTS}
 
 
 @functools.cache
@@ -35,13 +36,7 @@ def test_its_row_finds_the_fault(name):
     assert (row.yours, row.expected) == (found.numbers or ("", ""))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.slow] * (name not in ONE_OF_EACH_ROW))
-        for name in FAULTS
-    ],
-)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=LATER[name]) for name in FAULTS])
 def test_no_other_row_is_blamed(name):
     bad = {row.name for row in card_of(name).rows if not row.fine} - {NESTED}
     assert bad - FAULTS[name].may == {FAULTS[name].row} | FAULTS[name].also
