@@ -223,6 +223,15 @@ def test_a_stored_picture_has_the_values_in_its_title(explorer):
     assert width_of_title(explorer) < with_two_digits - 10
 
 
+def test_a_stored_picture_moves_nothing_on_the_page():
+    explorer = explore(lambda x, by=1.0: by * x, by=(1.0, 9.0))
+    axes = explorer.figure.axes
+    before = [ax.get_position().bounds for ax in axes]
+    explorer.stored_output()
+    assert [ax.get_position().bounds for ax in axes] == before
+    assert all(ax.get_in_layout() for ax in axes)
+
+
 @pytest.mark.slow
 def test_many_moves_leave_nothing_behind(explorer):
     def count():
