@@ -49,13 +49,13 @@ def test_each_check_has_a_task_in_a_notebook():
 
 
 BY_HAND = {  # what authors fold beside what `fold` does, and `install`, which all have
-    *("00 setup", "01 moved-tensor-dtype", "05 saved-step-judged", "08 argmax-finding"),
+    *("01 moved-tensor-dtype", "05 saved-step-judged", "08 argmax-finding"),
     *("08 encoder-steps", "08 frozen-finding", "08 loss-list-finding", "08 unused-finding"),
     *("09 constant-sum-shown", "09 one-class-finding", "09 rounded-graph", "09 rounded-report"),
     *("09 zero-start-steps", "10 distance-graph", "10 entropy-finding"),
     *("10 masked-row-finding", "11 any-message-finding", "11 growing-finding"),
     *("11 listed-steps", "11 stale-finding", "11 state-finding", "11 state-steps"),
-    *("11 twice-finding", "11 vector-finding", "12 clinic-watched", "15 hook-explorer"),
+    *("11 twice-finding", "11 vector-finding", "12 clinic-watched"),
     *("16 lengths-explorer", "18 frozen-silenced", "19 cam-empty", "19 cam-table"),
     *("21 choice-explorer", "21 sharp-explorer", "24 patches-picture", "25 clip-explorer"),
     *("25 divide-explorer", "26 registered-refused", "26 ways-cost"),

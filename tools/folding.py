@@ -4,8 +4,16 @@ import ast
 import itertools
 import re
 
-from tools.notebooks import OUTPUTS_HIDDEN, SOURCE_HIDDEN, UNFOLDED, is_solution, sections
-from tools.reading import EXPLORERS, asked_by, calls, is_call, prose, texts_of, tree
+from tools.notebooks import (
+    EXERCISE,
+    OUTPUTS_HIDDEN,
+    SETUP,
+    SOURCE_HIDDEN,
+    UNFOLDED,
+    is_solution,
+    sections,
+)
+from tools.reading import EXPLORERS, asked_by, calls, prose, texts_of, tree
 
 WORD = re.compile(r"-?\d+(?:\.\d*)?(?:e[+-]?\d+)?|[^\W\d]\w*")
 
@@ -27,19 +35,13 @@ def _hide(cell, part):
 
 
 def teaches_nothing(cell) -> bool:
-    """Does its code only ask a question or arrange sliders below a drawing?
+    """Does its code only import, ask a question or arrange an explorer?
 
-    An explorer of a function shows the function in its code.
+    The function that an explorer shows stands in a cell above.
     """
-    body = tree(cell).body
-    alone = len(body) == 1 and isinstance(body[0], ast.Expr) and is_call(body[0].value, "explore")
-    return bool(calls(cell, "predict") or alone and drawings_made_in(cell))
-
-
-def drawings_made_in(cell) -> set[str]:
-    made = [node.func for node in ast.walk(tree(cell)) if isinstance(node, ast.Call)]
-    names = {getattr(function, "id", getattr(function, "attr", "")) for function in made}
-    return {name for name in names if name.endswith("Drawing")}
+    defines = any(isinstance(each, (ast.FunctionDef, ast.ClassDef)) for each in tree(cell).body)
+    explores = calls(cell, *EXPLORERS) and not defines and not EXERCISE.search(cell.source)
+    return bool(cell.id == SETUP or explores or calls(cell, "predict"))
 
 
 def code_below_questions(notebook):

@@ -629,6 +629,16 @@ function onLostKernel(model, lost) {
   return end;
 }
 
+// ipywidgets names the row of a slider, but not the handle that has the focus. Controls may come later.
+function nameHandles(el) {
+  const name = () => el.closest(".widget-vbox")?.querySelectorAll(".widget-slider").forEach((row) =>
+    row.querySelectorAll("[role=slider]").forEach((handle) => (handle.ariaLabel = row.querySelector("label").innerText)));
+  const observer = new MutationObserver(name);
+  requestAnimationFrame(() => observer.observe(el.closest(".widget-vbox") ?? el, { childList: true, subtree: true }));
+  name();
+  return () => observer.disconnect();
+}
+
 function render({ model, el }) {
   const picture = new StrokePicture(el, model.get("size"), (values) => model.send(values));
   const numbers = (name) => {
@@ -644,6 +654,7 @@ function render({ model, el }) {
   model.on("change", show); // once a message, whatever is in it
   show();
   const moves = model.get("moving").byteLength > 0; // what never moves stays true without a kernel
+  const forget = nameHandles(el);
   const end = onLostKernel(model, () => {
     if (!moves) return;
     picture.canvas.style.opacity = 0.4;
@@ -654,6 +665,7 @@ function render({ model, el }) {
   return () => {
     model.off("change", show);
     end();
+    forget();
     picture.dispose();
   };
 }

@@ -73,13 +73,14 @@ def control(name: str, range_: object, default: object = None):
 
 
 def in_rows(controls: Sequence[ipywidgets.Widget], width: float) -> ipywidgets.Box:
-    """The controls side by side in so many pixels, in more rows than one where they are many.
+    """The controls in equal columns, together so many pixels wide.
 
     >>> in_rows([control("bits", (2, 8))], 800).layout.max_width
     '800px'
     """
-    in_a_row = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "0 12px"}
-    box = ipywidgets.Box(controls, layout={**in_a_row, "max_width": f"{width:g}px"})
+    columns = "repeat(auto-fit, minmax(min(230px, 100%), 1fr))"
+    grid = {"display": "grid", "grid_template_columns": columns, "grid_gap": "0 12px"}
+    box = ipywidgets.Box(controls, layout={**grid, "max_width": f"{width:g}px"})
     box.add_class("explorer-controls")
     return box
 

@@ -158,9 +158,11 @@ class Explorer(WithStoredOutput, ipywidgets.VBox):
         self.picture.observe(in_this_thread(self._on_drag), "dragged")
         controls = [*map(row_of, self.sliders.values())]
         if drawing.step:
-            self.step_button = ipywidgets.Button(description="Step")
+            self.step_button = ipywidgets.Button(
+                description="Step", button_style="primary", layout={"width": "auto"}
+            )
             self.step_button.on_click(in_this_thread(self._on_step))
-            controls.append(self.step_button)
+            controls.insert(0, self.step_button)  # before point and lr
         on_try = in_this_thread(self._on_try)
         tries = [row_of_tries(label, row, on_try) for label, row in self.tries.items()]
         rows = in_rows(controls, self.picture.size[0])
@@ -168,7 +170,7 @@ class Explorer(WithStoredOutput, ipywidgets.VBox):
         if stands_beside(self.picture.size):
             self.layout.flex_flow, self.layout.align_items = "row wrap", "center"
             for row in (*tries, self.message):
-                row.layout.flex = "1 0 100%"
+                row.layout.flex = "1 0 calc(100% - 4px)"  # ipywidgets adds a margin
             self.picture.layout.flex = f"0 1 {self.picture.size[0]}px"
             rows.layout.flex, rows.layout.max_width = "1 1 230px", "360px"
 

@@ -68,7 +68,7 @@ class Player(ipywidgets.HBox):
             starts = []
             self.clock.add_class("surprises-play")
         super().__init__([slider, *starts, self.step_button, self.clock, by_motion])
-        self.layout.flex_flow, self.layout.flex = "row wrap", "1 1 400px"  # for narrow windows
+        self.layout.flex_flow, self.layout.grid_area = "row wrap", "auto / 1 / auto / -1"
 
     def _make_play_button(self):
         self.play_button = _button("surprises-play")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -86,6 +87,24 @@ RUN = """chosen => {
   content.activeCellIndex = chosen[0];
   chosen.forEach(i => content.select(content.widgets[i]));
   window.jupyterapp.commands.execute('notebook:run-cell').then(() => ran.push(...chosen));
+}"""
+TO_THE_TOP = """() => {
+  const {content} = window.jupyterapp.shell.currentWidget;
+  content.activeCellIndex = 0;
+  content.mode = 'command';
+  content.activate();
+}"""
+HAS_RUN = """i => {
+  const {model} = window.jupyterapp.shell.currentWidget.content.widgets[i];
+  return model.executionCount && model.executionState === 'idle';
+}"""
+# In pixels: the output above the window and below it, and the next cell above its end.
+OUT_OF_PLACE = """i => {
+  const {node, widgets} = window.jupyterapp.shell.currentWidget.content;
+  const box = node.querySelector('.jp-WindowedPanel-outer').getBoundingClientRect();
+  const output = widgets[i].node.querySelector('.jp-Cell-outputWrapper').getBoundingClientRect();
+  const next = widgets[i + 1].node.getBoundingClientRect();
+  return [box.top - output.top, output.bottom - box.bottom, box.bottom - next.top];
 }"""
 COMPLAINTS = """() => {
   const cells = [...window.jupyterapp.shell.currentWidget.content.model.cells];
@@ -170,6 +189,19 @@ class NotebookPage:
         self.start(cells)
         self._wait("count => window.ran.length === count", before + len(cells))
 
+    def read(self) -> Iterator[int]:
+        """Press Shift+Enter in each cell, as a reader does; yields each code cell that has run."""
+        self.page.evaluate(TO_THE_TOP)
+        for i, cell in enumerate(self.notebook.cells):
+            self.page.keyboard.press("Shift+Enter")
+            if cell.cell_type == "code":
+                self._wait(HAS_RUN, i)
+                yield i
+
+    def out_of_place(self, i: int) -> bool:
+        """Is a part of the output of this cell out of the window, or a part of the next in it?"""
+        return any(pixels > 1 for pixels in self.page.evaluate(OUT_OF_PLACE, i))
+
     def settle(self):
         """Wait until the kernel has answered all that widgets have sent, and the page shows it."""
         self._wait(SETTLED)
@@ -250,6 +282,7 @@ OVERLAPS = """box => {
       && one.top < other.bottom - 1 && other.top < one.bottom - 1)
     .map(([other]) => name + ' | ' + other));
 }"""
+SCROLLS = "box => box.scrollWidth > box.clientWidth"
 PIXELS = """async canvas => {
   const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
   const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', data));

@@ -7,7 +7,7 @@ import pytest
 from tools.notebooks import SETUP
 
 from .lab import EXPLORER, wait_until
-from .notebook_page import FOLDED, OVERLAPS, STORED_WIDTH
+from .notebook_page import FOLDED, OVERLAPS, SCROLLS, STORED_WIDTH
 
 # Together they have every kind of widget and of control. notebook_pictures.py moves all explorers.
 NOTEBOOKS = [
@@ -52,7 +52,6 @@ SENT = """() => {
     if (direction === 'send' && 'value' in (state ?? {})) window.sent.push(state.value);
   });
 }"""
-SCROLLS = "box => box.scrollWidth > box.clientWidth"
 ASKED = """
 from lessons.asking.prediction import Prediction
 
@@ -157,40 +156,6 @@ def test_in_a_narrow_window_all_is_seen_and_in_a_narrower_one_panels_stand_below
     below = lambda: explorer.picture.bounding_box()["height"] > 1.5 * beside["height"]  # noqa: E731
     assert wait_until(below, seconds=10), "the panels do not stand one below the other"
     assert not any(box.evaluate(SCROLLS) for box in (explorer.box, picture))
-    assert explorer.box.evaluate(OVERLAPS) == []
-
-
-SEEN = """cell => {
-  cell.scrollIntoView({block: 'start'});
-  const panel = document.querySelector('.jp-NotebookPanel:not(.lm-mod-hidden)');
-  const bottom = panel.getBoundingClientRect().bottom, canvas = cell.querySelector('canvas');
-  const controls = cell.querySelector('.explorer-controls').getBoundingClientRect();
-  return [controls.bottom <= bottom, canvas.getBoundingClientRect().right <= controls.left];
-}"""
-
-
-# As many lines as a learner's cell may have, and a graph that is taller than the window.
-LONG = (
-    "from helpers.explore import explore\n"
-    + 10 * "# a line\n"
-    + "explore(lambda x, a=1.0: a * x, a=(0.0, 1.0))"
-)
-GRAPH = """
-import torch
-from helpers.explore import explore_backward
-
-x = torch.tensor(1.0, requires_grad=True)
-explore_backward(lambda: x.sin().cos().sin().cos().sin().cos(), {"x": x})
-"""
-
-
-@pytest.mark.parametrize(("source", "beside"), [(LONG, False), (GRAPH, True)])
-def test_on_a_laptop_a_picture_is_seen_with_its_controls(open_cells, source, beside):
-    opened = open_cells(source)
-    opened.page.set_viewport_size({"width": 1400, "height": 900})
-    opened.run()
-    (explorer,) = opened.explorers()
-    assert opened.panel.locator(".jp-Cell").first.evaluate(SEEN) == [True, beside]
     assert explorer.box.evaluate(OVERLAPS) == []
 
 

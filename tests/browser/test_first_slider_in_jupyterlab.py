@@ -1,14 +1,20 @@
 """The first slider of the first notebook, in a real JupyterLab: what `make test` tries there."""
 
-from tools.notebooks import SETUP
+import nbformat
 
-from .lab import wait_until
+from .lab import ROOT, wait_until
+
+FIRST = "00_start_here.ipynb"
 
 
 def test_the_first_slider_moves_its_picture(lab, open_notebook):
-    opened = open_notebook(lab.shorten("00_start_here.ipynb", [SETUP, "first-explorer"]))
-    opened.run()
+    ids = [cell.id for cell in nbformat.read(ROOT / "notebooks" / FIRST, as_version=4).cells]
+    opened = open_notebook(lab.shorten(FIRST, ids[: ids.index("first-explorer-said") + 1]))
+    last = next(i for i in opened.read() if ids[i] == "first-explorer")
+    assert wait_until(lambda: not opened.out_of_place(last), 20), "not whole, or more than it"
     (explorer,) = opened.explorers()
+    for name in ("point", "lr", "width"):
+        assert explorer.box.get_by_role("slider", name=name, exact=True).count() == 1
     seen = []
     for key, shown in (("Home", "0.10"), ("End", "1.50")):
         assert explorer.press("width", key), explorer.text

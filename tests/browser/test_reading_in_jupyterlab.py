@@ -7,10 +7,10 @@ import pytest
 from nbformat import read, write
 from nbformat.v4 import new_markdown_cell
 
-from tools.notebooks import sections
+from tools.notebooks import notebook_files, sections
 
-from .lab import ROOT, TRACKER, wait_until
-from .notebook_page import IS_OPEN
+from .lab import EXPLORER, ROOT, TRACKER, cells_to_run, wait_until
+from .notebook_page import IS_OPEN, OVERLAPS, SCROLLS, NotebookPage
 
 NOTEBOOKS = ROOT / "notebooks"
 SECTION_LINK = re.compile(r"\[([^]]+)\]\((\d\d_\w+\.ipynb)#([^)]+)\)")
@@ -124,3 +124,20 @@ def test_the_file_browser_leaves_a_narrow_window_to_the_notebook(open_as_reader,
     page = open_as_reader("00_start_here.ipynb", width)
     page.wait_for_function(IS_READY, polling=50)
     assert page.locator(".jp-FileBrowser").is_hidden() == is_folded
+
+
+@pytest.mark.parametrize("path", notebook_files(), ids=lambda path: path.stem)
+def test_after_shift_enter_the_picture_is_whole_and_what_comes_next_is_not_seen(
+    open_as_reader, lab, path
+):
+    notebook = read(path, as_version=4)
+    words = [cell.id for cell in notebook.cells if cell.cell_type == "markdown"]
+    name = lab.shorten(path.name, [*cells_to_run(notebook), *words])
+    opened = NotebookPage(open_as_reader(name), lab, name)
+    for i in opened.read():
+        if EXPLORER.search(opened.notebook.cells[i].source):
+            assert wait_until(lambda i=i: not opened.out_of_place(i), seconds=20)
+            opened.page.wait_for_timeout(1000)
+            assert not opened.out_of_place(i), "it was there, and went away"
+    for explorer in opened.explorers():
+        assert not explorer.box.evaluate(SCROLLS) and explorer.box.evaluate(OVERLAPS) == []

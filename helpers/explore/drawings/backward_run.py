@@ -20,6 +20,7 @@ from autograd_surprises.show.colours import (
 )
 from autograd_surprises.show.layers import arranged, placed, points_along
 from autograd_surprises.show.picture import Picture
+from autograd_surprises.show.stroke_recorder import CSS_DPI
 from helpers.explore.drawings.backward_steps import BackwardSteps
 from helpers.explore.drawings.backward_words import (
     arrives,
@@ -35,6 +36,7 @@ from helpers.explore.drawings.drawing import Drawing, arguments_of
 
 WIDTH, HEAD, FOOT = 6.0, 0.45, 0.4  # inches: of the figure, of its title, of the key below
 ROW_GAP, PAD, LINE = 0.17, 0.08, 0.17  # inches: between rows, around a text, from line to line
+TALLEST, TIGHT = 7.2, 0.1  # inches: what a window holds, and between rows where they are many
 SIZE = 9.5  # points
 GREY, PALE = "#888888", "#5f5f5f"  # of lines, and of text, which has to be darker
 TEXT = "#9c4100"  # of gradients: GRADIENT_COLOUR is too light to be read
@@ -184,11 +186,20 @@ class BackwardDrawing(Drawing):
         sizes = [
             tuple(ranges[f"{name} {i}"][1] for name in ("width", "height")) for i in range(count)
         ]
+        words = LINE * (ranges["lines"][1] + 0.5)
         spots, width, height = placed(self._rows, sizes, self._routes, ROW_GAP)
+        if HEAD + height + FOOT + words > TALLEST:
+            spots, width, height = placed(self._rows, sizes, self._routes, TIGHT)
         self._width = max(WIDTH, math.ceil(4 * (width + 4 * PAD)) / 4)  # whole pixels
         below = -height - FOOT
-        bottom = HEAD - math.ceil(4 * (HEAD - below + LINE * (ranges["lines"][1] + 0.5))) / 4
-        self.figure.set_size_inches(self._width, HEAD - bottom)
+        bottom = HEAD - math.ceil(4 * (HEAD - below + words)) / 4
+        scale = min(1, TALLEST / (HEAD - bottom))
+        wide = math.ceil(CSS_DPI * scale * self._width) / CSS_DPI  # whole pixels
+        self.figure.set_size_inches(wide, scale * (HEAD - bottom))
+        for text in self._ax.texts:
+            text.set_fontsize(SIZE * scale)
+        for tip in self._tips:
+            tip.set_markersize(72 * TIP * scale)
         self._ax.set(xlim=(-self._width / 2, self._width / 2), ylim=(bottom, HEAD))
         for i, (head, tail) in enumerate(self._texts):
             top = spots[i].top - (PAD if 0 < i <= len(self._patches) else 0)

@@ -20,7 +20,8 @@ function show(panel, fragment) {
   return false;
 }
 
-async function land(shell, path, fragment) {
+/** Asks until `isShown` holds and stays, or until the reader does something else. */
+async function hold(isShown) {
   let touched = false;
   const leave = () => { touched = true; };
   const kinds = ['wheel', 'keydown', 'pointerdown'];
@@ -28,12 +29,15 @@ async function land(shell, path, fragment) {
   for (let i = 0, shown = 0; i < PAUSES && shown < ENOUGH; i++) {
     await new Promise(done => setTimeout(done, PAUSE));
     if (touched) break;
-    const panel = shell.currentWidget;  // it may take a moment to open
-    const isOpen = panel?.context?.path === path && panel.content.activeCell;
-    shown = isOpen && show(panel, fragment) ? shown + 1 : 0;
+    shown = isShown() ? shown + 1 : 0;
   }
   kinds.forEach(kind => removeEventListener(kind, leave, true));
 }
+
+const land = (shell, path, fragment) => hold(() => {
+  const panel = shell.currentWidget;  // it may take a moment to open
+  return panel?.context?.path === path && panel.content.activeCell && show(panel, fragment);
+});
 
 /** JupyterLab finds the section of a link within a notebook only if it has been drawn already. */
 function landWithin(shell, link) {
@@ -55,6 +59,36 @@ const links = {
   },
 };
 
+/** Shows the output of a cell that has run, and what comes after it only if that leaves room. */
+function showOutput(panel, cell) {
+  const outer = panel.content.node.querySelector('.jp-WindowedPanel-outer');
+  const output = cell.node.querySelector('.jp-Cell-outputWrapper');
+  if (!outer || !output) return true;
+  const box = outer.getBoundingClientRect(), {top, bottom, height} = output.getBoundingClientRect();
+  const isSeen = top > box.top - 1 && bottom < box.bottom + 1;
+  const isPicture = output.querySelector('canvas');
+  // A picture ends where the window does: what explains it is then the next thing to scroll to.
+  const down = height > box.height ? top - box.top : bottom - box.bottom;
+  if (!height || Math.abs(down) < 2 || (isSeen && !isPicture)) return true;
+  const before = outer.scrollTop;
+  outer.scrollTop += down;
+  return outer.scrollTop === before;  // at an end of the notebook
+}
+
+// JupyterLab brings the next cell to the middle of the window, and the output out of it.
+const outputs = {
+  id: 'autograd-surprises-links:outputs',
+  autoStart: true,
+  activate: app => {
+    app.commands.commandExecuted.connect((_, {id, result}) => {
+      const panel = app.shell.currentWidget, {content} = panel ?? {};
+      if (id !== 'notebook:run-cell-and-select-next' || !content?.activeCell) return;
+      const cell = content.widgets[content.activeCellIndex - 1];  // it has moved on already
+      result.then(() => hold(() => cell?.isDisposed || showOutput(panel, cell)));
+    });
+  },
+};
+
 const fold = {
   id: 'autograd-surprises-links:fold',
   autoStart: true,
@@ -68,5 +102,5 @@ const fold = {
 // What webpack would make of it.
 (window._JUPYTERLAB ??= {})['autograd-surprises-links'] = {
   init: () => {},
-  get: () => () => ({__esModule: true, default: [links, fold]}),
+  get: () => () => ({__esModule: true, default: [links, outputs, fold]}),
 };
