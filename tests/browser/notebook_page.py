@@ -88,12 +88,6 @@ RUN = """chosen => {
   chosen.forEach(i => content.select(content.widgets[i]));
   window.jupyterapp.commands.execute('notebook:run-cell').then(() => ran.push(...chosen));
 }"""
-TO_THE_TOP = """() => {
-  const {content} = window.jupyterapp.shell.currentWidget;
-  content.activeCellIndex = 0;
-  content.mode = 'command';
-  content.activate();
-}"""
 HAS_RUN = """i => {
   const {model} = window.jupyterapp.shell.currentWidget.content.widgets[i];
   return model.executionCount && model.executionState === 'idle';
@@ -191,7 +185,8 @@ class NotebookPage:
 
     def read(self) -> Iterator[int]:
         """Press Shift+Enter in each cell, as a reader does; yields each code cell that has run."""
-        self.page.evaluate(TO_THE_TOP)
+        self.panel.locator(".jp-Cell").first.click()
+        self.page.keyboard.press("Escape")
         for i, cell in enumerate(self.notebook.cells):
             self.page.keyboard.press("Shift+Enter")
             if cell.cell_type == "code":

@@ -11,7 +11,7 @@ def test_the_first_slider_moves_its_picture(lab, open_notebook):
     ids = [cell.id for cell in nbformat.read(ROOT / "notebooks" / FIRST, as_version=4).cells]
     opened = open_notebook(lab.shorten(FIRST, ids[: ids.index("first-explorer-said") + 1]))
     last = next(i for i in opened.read() if ids[i] == "first-explorer")
-    assert wait_until(lambda: not opened.out_of_place(last), 20), "not whole, or more than it"
+    assert wait_until(lambda: not opened.out_of_place(last), 20)
     (explorer,) = opened.explorers()
     for name in ("point", "lr", "width"):
         assert explorer.box.get_by_role("slider", name=name, exact=True).count() == 1
