@@ -179,7 +179,7 @@ def test_a_script_runs_as_without_and_its_bad_step_is_explained(folder):
     bad = {each["name"]: each for each in found["reports"][1]["findings"]}["first.weight"]
     assert (bad["status"], bad["cause"]) == ("nan", "infinite-derivative")
     assert bad["rule"] == "infinite-derivative/backward"
-    assert bad["section"].startswith("10_nan.ipynb#")
+    assert bad["section"].startswith("07_nan.ipynb#")
     assert bad["places"][0]["source"].endswith("# bad")
 
 

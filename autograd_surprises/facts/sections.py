@@ -20,7 +20,7 @@ def address(section: str) -> str:
     Raises KeyError for an id that sections.toml does not have; "", no section, is nowhere.
 
     >>> address("none.detached")
-    '08_none.ipynb#An-encoder-that-learns-nothing'
+    '05_none.ipynb#An-encoder-that-learns-nothing'
     """
     if section and section not in _addresses():
         raise KeyError(f"sections.toml has no section {section!r}")

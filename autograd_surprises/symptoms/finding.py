@@ -33,7 +33,7 @@ class Finding:
     fix       what helps
     node      what the graph node did: "died in RoundBackward0: 3 of 3 in, 0 of 3 out"
     also      more sentences
-    section   where a notebook teaches it: "08_none.ipynb#A-heading", or ""
+    section   where a notebook teaches it: "05_none.ipynb#A-heading", or ""
     alarm     is there something to repair? A zero may be normal; ok and partial always are
     rule      the id of the rule behind it: "zero-factor/number", or of the message of torch
 
