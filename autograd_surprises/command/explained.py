@@ -65,7 +65,7 @@ def text_of(answer: Answer) -> str:
     No module named 'pytorch'
       PyTorch's package is called torch
       What helps: import torch
-      notebooks/01_parameter_or_variable.ipynb#A-layer-that-trains
+      notebooks/08_errors_and_wrong_numbers.ipynb#Three-lines-from-a-web-page
     """
     parts = [answer.verdict] if answer.is_guess or not answer.found else []
     for found in answer.found:
