@@ -99,8 +99,19 @@ const fold = {
   },
 };
 
+// A stored picture is drawn on white. In a dark theme it becomes its negative with the same hues, as
+// a live picture's own stored one does.
+const pictures = {
+  id: 'autograd-surprises-links:pictures',
+  autoStart: true,
+  activate: () => {
+    const rule = '[data-jp-theme-light=false] .jp-RenderedImage img { filter: invert(0.93) hue-rotate(180deg) }';
+    document.head.append(Object.assign(document.createElement('style'), {textContent: rule}));
+  },
+};
+
 // What webpack would make of it.
 (window._JUPYTERLAB ??= {})['autograd-surprises-links'] = {
   init: () => {},
-  get: () => () => ({__esModule: true, default: [links, outputs, fold]}),
+  get: () => () => ({__esModule: true, default: [links, outputs, fold, pictures]}),
 };
