@@ -70,6 +70,7 @@ INDEX = [
 
 def follow(page, words, name):
     page.get_by_role("link", name=words, exact=True).first.click()
+    page.get_by_role("status").filter(has_text="Going to").wait_for()
     page.wait_for_function(IS_OPEN, arg=name, polling=50)
 
 
@@ -80,7 +81,7 @@ def test_the_first_click_on_a_link_lands_at_its_section(open_as_reader, texts):
     follow(page, words, name)
     assert wait_until(lambda: is_seen(page, anchor)), page.evaluate(PLACE, anchor)
     page.wait_for_function(IS_READY, polling=50)
-    assert is_seen(page, anchor), "it was there, and went away"
+    assert is_seen(page, anchor) and page.get_by_text("Going to").count() == 0
 
 
 def test_a_reader_who_scrolls_away_is_not_brought_back(open_as_reader):

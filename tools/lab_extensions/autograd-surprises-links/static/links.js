@@ -1,7 +1,7 @@
 // JupyterLab scrolls to the section of a link before it has drawn the notebook that the link opens,
 // finds no such heading, and stays at the top; what is drawn later moves a heading that was found.
 // So this asks until the heading is there and stays, or until the reader does something else.
-const PAUSE = 250, PAUSES = 60, ENOUGH = 6; // milliseconds; how often; so many in a row
+const PAUSE = 250, PAUSES = 240, ENOUGH = 6; // milliseconds; how often; so many in a row
 const NARROW = 1000; // pixels; beside the file browser, too little of a picture is left
 
 /** Shows the heading of this fragment. Was it in the upper half of the panel, or at the very end? */
@@ -34,10 +34,27 @@ async function hold(isShown) {
   kinds.forEach(kind => removeEventListener(kind, leave, true));
 }
 
-const land = (shell, path, fragment) => hold(() => {
-  const panel = shell.currentWidget;  // it may take a moment to open
-  return panel?.context?.path === path && panel.content.activeCell && show(panel, fragment);
-});
+/** Says where the page is going; a notebook that has to be opened takes seconds. Returns the sign. */
+function signOf(fragment) {
+  const textContent = `Going to “${decodeURIComponent(fragment.slice(1)).replaceAll('-', ' ')}” …`;
+  const sign = Object.assign(document.createElement('div'), {textContent, role: 'status'});
+  sign.style.cssText = 'position: fixed; z-index: 1000; top: 80px; left: 50%; padding: 4px 12px;'
+    + 'background: var(--jp-layout-color2); color: var(--jp-ui-font-color1)';
+  document.body.append(sign);
+  return sign;
+}
+
+async function land(shell, path, fragment) {
+  const sign = signOf(fragment);
+  await hold(() => {
+    const panel = shell.currentWidget;  // it may take a moment to open
+    const isOpen = panel?.context?.path === path && panel.content.activeCell;
+    const isShown = isOpen && show(panel, fragment);
+    if (isShown) sign.remove();
+    return isShown;
+  });
+  sign.remove();
+}
 
 /** JupyterLab finds the section of a link within a notebook only if it has been drawn already. */
 function landWithin(shell, link) {
