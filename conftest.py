@@ -18,6 +18,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from tests.forked_kernels import ForkedKernel
 from tests.notebook_stamps import Stamps, not_reached
+from tools.notebooks import ROOT
 
 NO_CHROMIUM = (
     "no Chromium found: apt install chromium-headless-shell (Debian), or "
@@ -69,6 +70,8 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def pytest_configure(config):
+    # of what each setup cell prints
+    config.option.nbval_sanitize_with = str(ROOT / "tests" / "versions.cfg")
     if hasattr(config, "workerinput"):  # without pytest's cache, none has a stamp
         config.unchanged = config.workerinput.get("unchanged", ())
     elif hasattr(config, "cache"):
