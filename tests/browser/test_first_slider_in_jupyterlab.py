@@ -4,12 +4,11 @@ import nbformat
 
 from .lab import ROOT, wait_until
 
-FIRST = "00_start_here.ipynb"
-
 
 def test_the_first_slider_moves_its_picture(lab, open_notebook):
-    ids = [cell.id for cell in nbformat.read(ROOT / "notebooks" / FIRST, as_version=4).cells]
-    opened = open_notebook(lab.shorten(FIRST, ids[: ids.index("first-explorer-said") + 1]))
+    first = ROOT / "notebooks" / "00_start_here.ipynb"
+    ids = [cell.id for cell in nbformat.read(first, as_version=4).cells]
+    opened = open_notebook(lab.shorten(first.name, ids[: ids.index("first-explorer-said") + 1]))
     last = next(i for i in opened.read() if ids[i] == "first-explorer")
     assert wait_until(lambda: not opened.out_of_place(last), 20)
     (explorer,) = opened.explorers()

@@ -19,6 +19,8 @@ from lessons.asking.prediction import STORED
 from tools.website.__main__ import LARGEST, build
 from tools.website.sources import page_files
 
+from .lab import wait_until
+
 FILES = {f"{page}.html": path for path, page in page_files().items()}
 OTHERS = ("index", "messages", "search", "atlas/index", "atlas/torch.clamp", "m/overwritten")
 PAGES = [*FILES, *(f"{page}.html" for page in OTHERS), "m/hook/zero.html"]
@@ -182,7 +184,7 @@ def test_the_box_comes_first_and_the_first_slider_on_the_first_screen(open_page,
     page.set_viewport_size({"width": width, "height": height})
     box, slider = page.locator(".paste textarea"), page.locator("input[type=range]").first
     assert box.bounding_box()["y"] < page.locator("h1").bounding_box()["y"]
-    assert slider.bounding_box()["y"] + slider.bounding_box()["height"] < height
+    assert wait_until(lambda: sum(map(slider.bounding_box().get, ("y", "height"))) < height, 20)
     assert width > 600 or slider.bounding_box()["height"] >= 44
 
 
