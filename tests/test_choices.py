@@ -47,7 +47,6 @@ BEST = {  # samples: the estimators and temperatures with the smallest error
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_which_estimator_has_the_smallest_error_does_not_depend_on_the_seed(seed):
-    """As notebook 23 says, and exercise six_estimators.2 asks."""
     measured = {}
     for name in ESTIMATORS:  # of those without a bias, the temperature makes no difference
         for temperature in (1.0,) if name in UNBIASED else (0.125, 0.25, 0.5, 1.0, 2.0, 4.0):

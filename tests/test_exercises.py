@@ -163,7 +163,6 @@ def test_an_answer_that_is_not_written_is_not_done(answer, capsys):
 
 @pytest.mark.parametrize("path", notebook_files()[1:], ids=lambda path: path.stem)
 def test_stored_solutions_are_accepted_and_stubs_are_not_done(path):
-    """nbval sees that what is stored is what the cells show."""
     shown = {cell.id: cell.get("outputs") for cell in nbformat.read(path, as_version=4).cells}
     numbers = [number for number in CHECKS if number.startswith(f"{lesson_of(path)}.")]
     assert numbers

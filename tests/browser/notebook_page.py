@@ -194,7 +194,6 @@ class NotebookPage:
                 yield i
 
     def out_of_place(self, i: int) -> bool:
-        """Is a part of the output of this cell out of the window, or a part of the next in it?"""
         return any(pixels > 1 for pixels in self.page.evaluate(OUT_OF_PLACE, i))
 
     def settle(self):

@@ -93,6 +93,11 @@ def test_a_reader_who_scrolls_away_is_not_brought_back(open_as_reader):
     page.mouse.wheel(0, -2000)
     page.wait_for_timeout(1000)
     assert not is_seen(page, anchor)
+    page.evaluate("window.jupyterapp.shell.currentWidget.content.activeCellIndex = 2")
+    page.keyboard.press("Shift+Enter")  # the setup cell, which imports for seconds
+    page.mouse.wheel(0, 9000)
+    page.wait_for_timeout(8000)
+    assert page.get_by_text("Ready: torch").last.bounding_box()["y"] < 0, "brought back"
 
 
 def is_seen(page, anchor):

@@ -24,7 +24,6 @@ SET_THEME = """theme => window.jupyterapp.commands
 
 
 def grey_of(picture):
-    """Of its ground, and the lightest: from 0, black, to 255."""
     shown = Image.open(io.BytesIO(picture.screenshot())).convert("L")
     return shown.getpixel((3, 3)), shown.getextrema()[1]
 

@@ -20,18 +20,16 @@ function show(panel, fragment) {
   return false;
 }
 
-/** Asks until `isShown` holds and stays, or until the reader does something else. */
-async function hold(isShown) {
-  let touched = false;
-  const leave = () => { touched = true; };
-  const kinds = ['wheel', 'keydown', 'pointerdown'];
-  kinds.forEach(kind => addEventListener(kind, leave, true));
-  for (let i = 0, shown = 0; i < PAUSES && shown < ENOUGH; i++) {
-    await new Promise(done => setTimeout(done, PAUSE));
-    if (touched) break;
+// How often the reader has done something: the page may move only for what was asked for last.
+let turn = 0;
+for (const kind of ['wheel', 'keydown', 'pointerdown']) addEventListener(kind, () => { turn++; }, true);
+
+/** Asks until `isShown` holds and stays, or until the reader has done something since `mine`. */
+async function hold(isShown, mine = turn) {
+  for (let i = 0, shown = 0; i < PAUSES && shown < ENOUGH && turn === mine; i++) {
     shown = isShown() ? shown + 1 : 0;
+    await new Promise(done => setTimeout(done, PAUSE));
   }
-  kinds.forEach(kind => removeEventListener(kind, leave, true));
 }
 
 /** Says where the page is going; a notebook that has to be opened takes seconds. Returns the sign. */
@@ -81,6 +79,7 @@ function showOutput(panel, cell) {
   const outer = panel.content.node.querySelector('.jp-WindowedPanel-outer');
   const output = cell.node.querySelector('.jp-Cell-outputWrapper');
   if (!outer || !output) return true;
+  if (output.textContent.includes('Loading widget')) return false;
   const box = outer.getBoundingClientRect(), {top, bottom, height} = output.getBoundingClientRect();
   const isSeen = top > box.top - 1 && bottom < box.bottom + 1;
   const isPicture = output.querySelector('canvas');
@@ -100,8 +99,8 @@ const outputs = {
     app.commands.commandExecuted.connect((_, {id, result}) => {
       const panel = app.shell.currentWidget, {content} = panel ?? {};
       if (id !== 'notebook:run-cell-and-select-next' || !content?.activeCell) return;
-      const cell = content.widgets[content.activeCellIndex - 1];  // it has moved on already
-      result.then(() => hold(() => cell?.isDisposed || showOutput(panel, cell)));
+      const mine = turn, cell = content.widgets[content.activeCellIndex - 1];  // it has moved on
+      result.then(() => hold(() => !cell || cell.isDisposed || showOutput(panel, cell), mine));
     });
   },
 };
