@@ -13,10 +13,11 @@ from pathlib import Path
 
 import nbval.kernel
 import pytest
+from jupyter_client import BlockingKernelClient
 from jupyter_client.provisioning import local_provisioner
 from xdist.scheduler import LoadFileScheduling
 
-from tests.forked_kernels import ForkedKernel
+from tests.forked_kernels import ForkedKernel, wait_for_ready
 from tests.notebook_stamps import Stamps, not_reached
 from tools.notebooks import ROOT
 
@@ -44,6 +45,7 @@ LONGEST = [JUPYTERLAB, "test_true_pictures", "test_notebook_sections", "13_train
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 if sys.platform == "linux":  # elsewhere, a process may not be able to fork after such imports
     local_provisioner.launch_kernel = ForkedKernel
+    BlockingKernelClient.wait_for_ready = wait_for_ready
 
 nbval.kernel.pformat = str  # for a line at the level DEBUG: laid out, it takes 1 ms a message
 

@@ -24,13 +24,6 @@ MODULES = [
     if file.stem not in ("__init__", "__main__", "exercises")  # whose checks are private
 ]
 
-# Their examples train, or start processes; other tests run the same code.
-SLOW = {
-    "lessons.several_processes.two_processes",
-    "lessons.surrogate_gradients.operator_gallery",
-    *(f"lessons.digits.{name}" for name in ("autoencoder", "looks", "networks")),
-}
-
 
 def public(module):
     """Its functions and classes, by name, without what it imports."""
@@ -43,9 +36,8 @@ def public(module):
     }
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(each, marks=[pytest.mark.slow] * (each in SLOW)) for each in MODULES]
-)
+@pytest.mark.slow  # other tests run the same code
+@pytest.mark.parametrize("name", MODULES)
 def test_examples_are_true(name, monkeypatch):
     monkeypatch.setattr(sys, "path", [*sys.path])  # run_script changes sys.path[0]
     module = importlib.import_module(name)

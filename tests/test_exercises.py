@@ -25,9 +25,19 @@ def shown(capsys, number, answer):
     return line, picture
 
 
+DEAR = {"the_report_card.1", "the_report_card.2", "surrogate_gradients.2", "six_estimators.2"}
+LATER = [pytest.mark.slow]
+
+
 def each_of(table):
-    pairs = [(number, name) for number, answers in table.items() for name in answers]
-    return pytest.mark.parametrize("number, name", pairs, ids=[f"{n}-{name}" for n, name in pairs])
+    pairs = [
+        pytest.param(
+            number, name, id=f"{number}-{name}", marks=LATER * (number in DEAR and place > 0)
+        )
+        for number, answers in table.items()
+        for place, name in enumerate(answers)
+    ]
+    return pytest.mark.parametrize("number, name", pairs)
 
 
 @each_of(WRONG)

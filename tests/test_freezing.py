@@ -39,6 +39,7 @@ def explorer():
     return explore(scaled, size=(0.5, 2.0, 0.5), lie=False, kind=["up", "down"])
 
 
+@pytest.mark.slow
 def test_each_setting_has_the_strokes_and_the_text_of_the_explorer(explorer):
     before = explorer.values, explorer.summary
     frozen = freeze(explorer)

@@ -28,6 +28,7 @@ def gives_points(cell):
     return "nbgrader" in cell.metadata
 
 
+@pytest.mark.slow
 def test_a_sheet_has_every_cell_but_the_solutions_and_no_output(handed_out):
     pairs, _ = handed_out
     for name, (ours, written) in pairs.items():

@@ -19,13 +19,6 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # torch's compiler has some o
 ROOT = Path(__file__).parent.parent.parent
 
 
-def first_of(threads):
-    """Each compiles; `make test` takes the first."""
-    first, *others = threads
-    rows = (each if isinstance(each, tuple) else (each,) for each in others)
-    return [first, *(pytest.param(*row, marks=pytest.mark.slow) for row in rows)]
-
-
 class TakesNone(torch.autograd.Function):
     """Its backward asks whether a gradient is None; torch.compile passes zeros instead."""
 
@@ -197,7 +190,8 @@ LOST = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("thread", first_of(LOST))
+@pytest.mark.slow
+@pytest.mark.parametrize("thread", LOST)
 def test_a_custom_backward_that_is_not_kept(thread):
     function, call = LOST[thread]
     model = Net(function)
@@ -301,9 +295,12 @@ PLANTED = {
     "https://github.com/pytorch/pytorch/issues/128035": (
         written, "mul", lambda result, *_: result * 0),
 }  # fmt: skip
+FIRST, *OTHERS = PLANTED  # each compiles
 
 
-@pytest.mark.parametrize("thread", first_of(PLANTED))
+@pytest.mark.parametrize(
+    "thread", [FIRST, *(pytest.param(each, marks=pytest.mark.slow) for each in OTHERS)]
+)
 def test_a_planted_fault(thread):
     function, operation, change = PLANTED[thread]
     found = first_step(Net(function), X, backend=planted(operation, change))
@@ -345,9 +342,8 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    "words, code, part", first_of([(["function"], 1, "TakesNone"), ([], 0, "SAME")])
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("words, code, part", [(["function"], 1, "TakesNone"), ([], 0, "SAME")])
 def test_a_script(words, code, part, folder, capsys):
     command = "compare --compiled --backend aot_eager train.py"
     assert main([*command.split(), *words]) == code

@@ -36,6 +36,7 @@ def test_its_row_finds_the_fault(name):
     assert (row.yours, row.expected) == (found.numbers or ("", ""))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [pytest.param(name, marks=LATER[name]) for name in FAULTS])
 def test_no_other_row_is_blamed(name):
     bad = {row.name for row in card_of(name).rows if not row.fine} - {NESTED}

@@ -84,6 +84,7 @@ def test_not_elementwise(name):
     assert {card[row].status for row in ("empty", "0-d", "large x")} == {"not applicable"}
 
 
+@pytest.mark.slow
 @each("dtype", [torch.float64, torch.float16, torch.bfloat16])
 def test_examples_of_other_dtypes(dtype):
     require_passed(report_card(torch.sigmoid, x.to(dtype)))
@@ -187,6 +188,7 @@ def test_a_gradient_is_not_judged_where_there_is_no_value():
     require_passed(report_card(SafeLog.apply, positive), but={NESTED})
 
 
+@pytest.mark.slow
 @each("kink", [1.0, 2.0, 0.75])
 def test_a_second_gradient_is_not_judged_where_the_first_has_a_kink(kink):
 

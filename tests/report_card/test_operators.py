@@ -113,6 +113,7 @@ def test_a_right_operator_has_four_rows_more_and_lacks_what_torch_lacks(made):
     assert bad_rows(card) == NEVER, str(card)
 
 
+@pytest.mark.slow
 def test_vmap_says_which_operator_it_calls_row_by_row(capfd):
     assert "trial::square_without_vmap once for each row" in report_card(ALONE, X)["vmap"].message
     assert not report_card(RIGHT, X)["vmap"].message

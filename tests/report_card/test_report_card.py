@@ -99,6 +99,7 @@ def test_a_row_answers_to_its_name():
 # ---- The assertion that README.md and docs/your_own_code.md show
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["README.md", "docs/your_own_code.md"])
 def test_the_assertion_on_a_page_fits_a_function_for_training(page):
     text = (notebook_files()[0].parent.parent / page).read_text("utf-8")
