@@ -33,12 +33,12 @@ from lessons.right_value_wrong_gradient.kl_terms import KLTermsDrawing
 from lessons.right_value_wrong_gradient.ratio_clip import RatioClipDrawing
 from lessons.several_processes.drawings import SHARE_DIVISORS, SharesDrawing
 from lessons.six_estimators.drawings import EstimatorsDrawing
+from lessons.start_values.drawings import SaturationDrawing
 from lessons.surrogate_gradients.drawings import StaircaseDrawing, SurrogateDrawing
 from lessons.the_doctor.drawings import VerdictDrawing
 from lessons.three_patches.drawings import SharperMixtureDrawing
 from lessons.train_through_rounding.drawings import TrainingDrawing
 from lessons.which_gradient_a_choice_passes_on.drawings import CHOICES, ChoiceDrawing
-from lessons.zero.drawings import SaturationDrawing
 
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script")  # torch's own, in jvp
 

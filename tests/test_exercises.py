@@ -140,7 +140,11 @@ EXACT = {
 GRADIENTS = {
     *("zero.1", "parameter_or_variable.2", "gradients_of_gradients.1", "gradients_of_gradients.2"),
     *("clipping_and_half_precision.1", "clipping_and_half_precision.2", "surrogate_gradients.1"),
-    *("one_batch_in_pieces.1", *(f"backward_needs_a_gradient.{i}" for i in (1, 2, 3))),
+    *(
+        "one_batch_in_pieces.1",
+        *(f"backward_needs_a_gradient.{i}" for i in (1, 2)),
+        "backward_again.1",
+    ),
 }
 
 

@@ -52,7 +52,7 @@ BY_HAND = {  # what authors fold beside what `fold` does, and `install`, which a
     *("01 moved-tensor-dtype", "11 saved-step-judged", "05 argmax-finding"),
     *("05 encoder-steps", "05 frozen-finding", "05 loss-list-finding", "05 unused-finding"),
     *("06 constant-sum-shown", "06 one-class-finding", "06 rounded-graph", "06 rounded-report"),
-    *("06 zero-start-steps", "07 distance-graph", "07 entropy-finding"),
+    *("30 zero-start-steps", "07 distance-graph", "07 entropy-finding"),
     *("07 masked-row-finding", "08 any-message-finding", "08 growing-finding"),
     *("08 listed-steps", "08 stale-finding", "08 state-finding", "08 state-steps"),
     *("08 twice-finding", "08 vector-finding", "09 clinic-watched"),
