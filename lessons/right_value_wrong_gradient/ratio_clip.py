@@ -64,7 +64,7 @@ class RatioClipDrawing(PanelDrawing):
 
     def show(self, advantage=1.0, ratio=1.5, low=0.8, high=1.2, minimum=True):
         settings = advantage, low, high, minimum
-        ratios = torch.cat([RATIOS, torch.tensor([low, high])]).sort().values
+        ratios = torch.cat([RATIOS, torch.tensor([low, high], dtype=RATIOS.dtype)]).sort().values
         value, gradient = _measured(ratios, *settings)
         flat = gradient == 0
         jumps = flat.diff().nonzero().flatten().tolist()
