@@ -17,6 +17,7 @@ from helpers.explore.explorer import explore
 from helpers.explore.player import Playable
 from helpers.functions import SURROGATES
 from lessons.a_codebook.drawings import CodebookDrawing, DeadCodesDrawing
+from lessons.answers_tokens_experts.answers_of_a_group import TOKEN_SHARES, GroupDrawing
 from lessons.backward_needs_a_gradient.drawings import FieldDrawing, JacobianDrawing
 from lessons.checkpoints_and_freezing.drawings import CheckpointsDrawing
 from lessons.clipping_and_half_precision.drawings import ClippingDrawing, HalfPrecisionDrawing
@@ -28,7 +29,6 @@ from lessons.gradient_atlas.drawings import HALF_WIDTHS, CloseUpDrawing
 from lessons.gradients_of_gradients.drawings import CurvatureDrawing, DescentDrawing
 from lessons.hooks.drawings import ImageMapsDrawing
 from lessons.one_batch_in_pieces.drawings import DIVISORS, AccumulationDrawing
-from lessons.right_value_wrong_gradient.answers_of_a_group import TOKEN_SHARES, GroupDrawing
 from lessons.right_value_wrong_gradient.kl_terms import KLTermsDrawing
 from lessons.right_value_wrong_gradient.ratio_clip import RatioClipDrawing
 from lessons.several_processes.drawings import SHARE_DIVISORS, SharesDrawing

@@ -58,7 +58,7 @@ BY_HAND = {  # what authors fold beside what `fold` does, and `install`, which a
     *("08 twice-finding", "08 vector-finding", "09 clinic-watched"),
     *("17 lengths-explorer", "19 frozen-silenced", "20 cam-empty", "20 cam-table"),
     *("22 choice-explorer", "22 sharp-explorer", "25 patches-picture", "26 clip-explorer"),
-    *("26 divide-explorer", "16 registered-refused", "16 ways-cost"),
+    *("27 divide-explorer", "16 registered-refused", "16 ways-cost"),
 }
 
 

@@ -12,10 +12,8 @@ NARROWEST = 0.03  # of the axes: a single point has to be seen, too
 THICKNESS = 5  # of a mark, in points
 # Of a word, at the top (1) or the bottom (0), and so many points above it: NaN above -inf.
 PLACES = {"inf": (1, -12), "-inf": (0, 12), "NaN": (0, 24)}
-WORD_STYLE = {
-    "size": 9, "color": INK, "va": "center", "visible": False,
-    "bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0.5},
-}  # fmt: skip
+ON_WHITE = {"bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0.5}}  # words on lines
+WORD_STYLE = {"size": 9, "color": INK, "va": "center", "visible": False, **ON_WHITE}
 
 
 class FrameMarks:

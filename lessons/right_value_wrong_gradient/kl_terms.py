@@ -7,6 +7,7 @@ from torch import Tensor
 
 from autograd_surprises.numerics import short_number
 from autograd_surprises.show.colours import GRADIENT_COLOUR, LINE_GREY, SLOPE_COLOUR
+from helpers.curves.marks import ON_WHITE
 from lessons.drawings.panel import HATCHED, PanelDrawing, set_each
 
 # The term of a drawn option, from r = log p − log q.
@@ -45,19 +46,22 @@ class KLTermsDrawing(PanelDrawing):
         self._shares = self.bars(shares, [k - 0.2 for k in options], 0.36, flat=True, **HATCHED)
         beside = [k + 0.2 for k in options]
         grey = shares.barh(beside, self._reference.softmax(-1).tolist(), 0.36, fc=LINE_GREY)
-        shares.set(xlim=(0, 1), xticks=[0, 0.5, 1], ylim=(len(policy) - 0.4, -1.1))
+        shares.set(xlim=(0, 1), ylim=(len(policy) - 0.4, -1.1))
+        shares.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
         shares.set_navigate(False)  # y is an option here
         self._says, self._arrows, self._numbers = [], [], []
         for ax in gradients:
             ax.set(xlim=(-REACH, REACH), xlabel="gradient", navigate=False)
-            ax.set_xticks([-0.5, 0, 0.5], ["", "0", ""])  # the numbers stand beside the arrows
+            ax.set_xticks(
+                [-0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75], ["", "-0.5", "", "0", "", "0.5", ""]
+            )
             ax.axvline(0, ymax=0.86, color=LINE_GREY, lw=1)
             looks = (GRADIENT_COLOUR, False), (SLOPE_COLOUR, True)
             self._arrows.append(
                 [[self.arrow(ax, colour, dashed=wrong) for colour, wrong in looks] for _ in options]
             )
-            self._numbers.append([self.words(ax, 0, k) for k in options])
-            self._says.append(self.words(ax, 0, -0.78))
+            self._numbers.append([self.words(ax, 0, k, **ON_WHITE) for k in options])
+            self._says.append(self.words(ax, 0, -0.78, **ON_WHITE))
         right, wrong = self._arrows[0][0]
         bars = {"policy": self._shares[0], "reference": grey}
         arrows = {"gradient with respect to a logit": right, "of the wrong sign": wrong}

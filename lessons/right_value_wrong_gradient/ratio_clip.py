@@ -6,19 +6,23 @@ from matplotlib.patches import Rectangle
 from autograd_surprises.numerics import short_number
 from autograd_surprises.show.colours import GRADIENT_COLOUR, LINE_GREY, SLOPE_COLOUR, VALUE_COLOUR
 from helpers.curves.axes import DASHED, draw_handle, shading
+from helpers.curves.figures import with_gaps
+from helpers.curves.marks import ON_WHITE
 from lessons.drawings.panel import PanelDrawing
 
 LARGEST = 2.5  # ratio that is shown
 REACH = 4.4  # of the vertical axes: an advantage of 1.5 at this ratio, and some room
-# Odd multiples of a small step, so that none of them is at a bound.
-RATIOS = (torch.arange(600, dtype=torch.float64) + 0.5) * (LARGEST / 600)
+# Odd multiples of half a step, so that none of them is at a bound.
+STEP = LARGEST / 600
+RATIOS = (torch.arange(600, dtype=torch.float64) + 0.5) * STEP
 
 
 class RatioClipDrawing(PanelDrawing):
     """On the left the clipped objective of PPO, on the right its slope in log p.
 
     The objective is min(ratio · advantage, clamp(ratio, low, high) · advantage), or the second of
-    the two alone. The ratio is that of the new probability to the old one.
+    the two alone. The ratio is that of the new probability to the old one. Where the gradient
+    jumps, the full dot belongs to the curve and the hollow one does not.
 
     >>> RatioClipDrawing().show(ratio=1.5)
     'p / p_old 1.5, advantage 1: objective 1.2, gradient 0: the clip stops it'
@@ -31,7 +35,7 @@ class RatioClipDrawing(PanelDrawing):
     def __init__(self):
         axes = self.panels(8, 3.6, "objective", "gradient with respect to log p")
         for ax in axes:
-            ax.set(xlim=(0, LARGEST), ylim=(-REACH, REACH), xlabel="p / p_old")
+            ax.set(xlim=(0, LARGEST), ylim=(-REACH, REACH), xlabel="p / p_old", yticks=range(-4, 5))
             ax.axhline(0, color=LINE_GREY, lw=1)
         value_ax, gradient_ax = axes
         self._flat = [
@@ -50,20 +54,28 @@ class RatioClipDrawing(PanelDrawing):
             )
         }
         self._unclipped, self._value, self._gradient = lines.values()
+        look = {"mec": GRADIENT_COLOUR, "ms": 6}  # as in helpers.curves
+        self._rings = self.line(gradient_ax, GRADIENT_COLOUR, "o", mfc="white", **look)
+        self._ends = self.line(gradient_ax, GRADIENT_COLOUR, "o", **look)
         self._dot = self.add(draw_handle(value_ax))
         self._at = self.line(gradient_ax, SLOPE_COLOUR, "o", ms=9)
-        self._says = self.words(gradient_ax, 0.97 * LARGEST, 0.87 * REACH, ha="right")
+        self._says = self.words(gradient_ax, 0.97 * LARGEST, 0.83 * REACH, ha="right", **ON_WHITE)
         self.legend({**lines, "no gradient": self._flat[0][0]})
 
-    def show(self, advantage=1.0, ratio=1.0, low=0.8, high=1.2, minimum=True):
+    def show(self, advantage=1.0, ratio=1.5, low=0.8, high=1.2, minimum=True):
         settings = advantage, low, high, minimum
-        value, gradient = _measured(RATIOS, *settings)
+        ratios = torch.cat([RATIOS, torch.tensor([low, high], dtype=RATIOS.dtype)]).sort().values
+        value, gradient = _measured(ratios, *settings)
+        flat = gradient == 0
+        jumps = flat.diff().nonzero().flatten().tolist()
+        ends = [i + flat[i].item() for i in jumps]  # at the bounds
         self._unclipped.set_data([0, LARGEST], [0, LARGEST * advantage])
-        self._value.set_data(RATIOS.numpy(), value.numpy())
-        self._gradient.set_data(RATIOS.numpy(), gradient.numpy())
-        flat = RATIOS[gradient == 0]
-        self._shade(0, flat[flat < 1])
-        self._shade(1, flat[flat >= 1])
+        self._value.set_data(ratios.numpy(), value.numpy())
+        self._gradient.set_data(with_gaps(ratios, jumps), with_gaps(gradient, jumps))
+        self._ends.set_data(ratios[ends].numpy(), gradient[ends].numpy())
+        self._rings.set_data(ratios[ends].numpy(), [0] * len(ends))
+        self._shade(0, ratios[flat & (ratios < 1)])
+        self._shade(1, ratios[flat & (ratios >= 1)])
         (y,), (slope,) = _measured(torch.tensor([ratio], dtype=torch.float64), *settings)
         self._dot.set_data([ratio], [y])
         self._at.set_data([ratio], [slope])
@@ -75,18 +87,16 @@ class RatioClipDrawing(PanelDrawing):
         return said if low <= ratio <= high else f"{said}, though it is outside of the bounds"
 
     def _shade(self, side, flat):
-        step = LARGEST / len(RATIOS)
-        start, width = (flat[0] - step / 2, len(flat) * step) if len(flat) else (0, 0)
+        start, width = (flat[0] - STEP / 2, flat[-1] - flat[0] + STEP) if len(flat) else (0, 0)
         for area in self._flat[side]:
             area.set_bounds(start, -REACH, width, 2 * REACH)
 
 
 def _measured(ratios, advantage, low, high, minimum):
     """The objective at each ratio, and its gradient for the logarithm of the probability."""
-    log_p = ratios.log().requires_grad_()  # but for a constant
-    ratio = log_p.exp()
+    ratio = ratios.clone().requires_grad_()
     value = ratio.clamp(low, high) * advantage
     if minimum:
         value = torch.minimum(ratio * advantage, value)
-    (gradient,) = torch.autograd.grad(value.sum(), log_p)
-    return value.detach(), gradient
+    (gradient,) = torch.autograd.grad(value.sum(), ratio)
+    return value.detach(), ratios * gradient  # exp(log(ratio)) might lie beyond a bound

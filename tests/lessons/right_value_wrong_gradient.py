@@ -37,32 +37,11 @@ def with_gradient_of(value, other):
     return value.detach() + other - other.detach()
 
 
-def gate(weigh, choose=None):
-    """The gate of exercise 3: `weigh` makes weights from the scores and the chosen ones."""
-
-    def answer(scores, outputs, k):
-        places = (choose or (lambda s, o: s))(scores, outputs).topk(k).indices
-        chosen = torch.zeros_like(scores).scatter(-1, places, 1.0)
-        return (weigh(scores, chosen) * outputs).sum(-1)
-
-    return answer
-
-
-def of_the_best(scores, outputs, k):
-    best = scores.topk(k)
-    return (best.values.softmax(-1) * outputs.gather(-1, best.indices)).sum(-1)
-
-
 RIGHT = {
-    "right_value_wrong_gradient.1": {
-        "by where": by_where,
-    },
+    "right_value_wrong_gradient.1": {"by where": by_where},
     "right_value_wrong_gradient.2": {
         "the ratio times k1": lambda p, q: ratio_one(p) * (p - q),
         "the gradient of k2": lambda p, q: with_gradient_of(p - q, k2(p - q)),
-    },
-    "right_value_wrong_gradient.3": {
-        "a mask": gate(lambda s, chosen: s.softmax(-1) * chosen),
     },
 }
 
@@ -108,27 +87,6 @@ WRONG = {
         "the sign": (lambda p, q: ratio_one(p) * (q - p), "The sign is turned: log_p - log_q"),
         "times p": (lambda p, q: p.exp() * (p - q), "multiplied by p"),
         "detached": (lambda p, q: (p - q).detach(), "has no graph"),
-        "the mean": (
-            lambda p, q: (ratio_one(p) * (p - q)).mean(),
-            "Return a term for each option, without a mean",
-        ),
-    },
-    "right_value_wrong_gradient.3": {
-        "softmax of the best": (of_the_best, "with k = 1 it is always 1"),
-        "alone": (gate(lambda s, chosen: chosen), "The gate multiplies nothing"),
-        "all": (gate(lambda s, chosen: s.softmax(-1)), "All experts are used"),
-        "scores": (gate(lambda s, chosen: s * chosen), "take their softmax"),
-        "the other dimension": (
-            gate(lambda s, chosen: s.softmax(0) * chosen),
-            "The softmax is over the tokens",
-        ),
-        "the largest products": (
-            gate(lambda s, chosen: s.softmax(-1) * chosen, lambda s, o: s.softmax(-1) * o),
-            "choose by the scores",
-        ),
-        "detached": (
-            gate(lambda s, chosen: s.detach().softmax(-1) * chosen),
-            "respect to scores: yours is NoneType … Leave out detach()",
-        ),
+        "the mean": (lambda p, q: (ratio_one(p) * (p - q)).mean(), "Return a term for each option"),
     },
 }

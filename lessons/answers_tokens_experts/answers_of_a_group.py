@@ -6,6 +6,7 @@ import torch
 
 from autograd_surprises.numerics import short_number
 from autograd_surprises.show.colours import LINE_GREY
+from helpers.curves.marks import ON_WHITE
 from lessons.drawings.panel import FILLED, HATCHED, PanelDrawing
 
 LENGTHS = (6, 12, 8)  # tokens of the first three answers
@@ -36,8 +37,8 @@ class GroupDrawing(PanelDrawing):
         most = sum(LENGTHS) + LONGEST + 6
         ax.axhline(0, color=LINE_GREY, lw=1)
         self._up, self._down = (self.bars(ax, range(4), **look) for look in (HATCHED, FILLED))
-        self._numbers = [self.words(ax, 0, 0) for _ in range(4)]
-        self._says = self.words(ax, most / 2, 0.88 * REACH)
+        self._numbers = [self.words(ax, 0, 0, **ON_WHITE) for _ in range(4)]
+        self._says = self.words(ax, most / 2, 0.88 * REACH, **ON_WHITE)
         ax.set(xlim=(-2, most), ylim=(-REACH, REACH), xticks=[], navigate=False)
         ax.set(xlabel="tokens of the four answers", ylabel="factor of a token")
         self.legend({"made likelier": self._up[0], "made less likely": self._down[0]})
