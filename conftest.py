@@ -38,7 +38,7 @@ JUPYTERLAB = "_in_jupyterlab"  # files whose tests share one JupyterLab, and so 
 # files whose tests share the moved explorers, and so one worker
 PICTURES = re.compile("browser/test_(true_pictures|website)|test_notebook_sections")
 # Long files come first; otherwise one worker would work alone at the end.
-LONGEST = [JUPYTERLAB, "test_true_pictures", "test_notebook_sections", "13_train_through_rounding"]
+LONGEST = [JUPYTERLAB, "test_true_pictures", "test_notebook_sections", "16_train_through_rounding"]
 
 # Several tests run at a time, and threads that wait for each other are slow. Not
 # torch.set_num_threads: the browser tests need no torch, and it takes seconds to import.

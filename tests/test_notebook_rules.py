@@ -49,16 +49,16 @@ def test_each_check_has_a_task_in_a_notebook():
 
 
 BY_HAND = {  # what authors fold beside what `fold` does, and `install`, which all have
-    *("01 moved-tensor-dtype", "11 saved-step-judged", "05 argmax-finding"),
+    *("09 moved-tensor-dtype", "14 saved-step-judged", "05 argmax-finding"),
     *("05 encoder-steps", "05 frozen-finding", "05 loss-list-finding", "05 unused-finding"),
     *("06 constant-sum-shown", "06 one-class-finding", "06 rounded-graph", "06 rounded-report"),
-    *("30 zero-start-steps", "07 distance-graph", "07 entropy-finding"),
+    *("10 zero-start-steps", "07 distance-graph", "07 entropy-finding"),
     *("07 masked-row-finding", "08 any-message-finding", "08 growing-finding"),
     *("08 listed-steps", "08 stale-finding", "08 state-finding", "08 state-steps"),
-    *("08 twice-finding", "08 vector-finding", "09 clinic-watched"),
-    *("17 lengths-explorer", "19 frozen-silenced", "20 cam-empty", "20 cam-table"),
-    *("22 choice-explorer", "22 sharp-explorer", "25 patches-picture", "26 clip-explorer"),
-    *("27 divide-explorer", "16 registered-refused", "16 ways-cost"),
+    *("08 twice-finding", "08 vector-finding", "11 clinic-watched"),
+    *("21 lengths-explorer", "23 frozen-silenced", "24 cam-empty", "24 cam-table"),
+    *("26 choice-explorer", "26 sharp-explorer", "29 patches-picture", "30 clip-explorer"),
+    *("31 divide-explorer", "19 registered-refused", "19 ways-cost"),
 }
 
 

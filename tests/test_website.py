@@ -45,7 +45,7 @@ def test_pictures_are_made_again_after_an_update_of_torch_or_a_lesson(monkeypatc
         ("03_round_and_clamp.ipynb#At-0", NOTEBOOKS, "[t](03_round_and_clamp.html#At-0)"),
         ("../ATLAS.md#changes", NOTEBOOKS, "[t](ATLAS.html#changes)"),
         ("../docs/report_cards.md", NOTEBOOKS, "[t](report_cards.html)"),
-        ("notebooks/10_gradient_atlas.ipynb", ROOT, "[t](10_gradient_atlas.html)"),
+        ("notebooks/12_gradient_atlas.ipynb", ROOT, "[t](12_gradient_atlas.html)"),
         ("autograd_surprises/atlas/measured", ROOT, "[t](atlas/index.html)"),
         ("#Recap", NOTEBOOKS, "[t](#Recap)"),
         ("https://pytorch.org", NOTEBOOKS, "[t](https://pytorch.org)"),

@@ -17,7 +17,7 @@ OPENING = """# The gradient atlas
 What autograd returns for the elementwise operations of PyTorch at their kinks and jumps, at the \
 edges of their domains, at 0, infinity and NaN. Everything is measured twice: the gradient by \
 autograd, and the slope on either side by finite differences of the values. \
-[Notebook 10](notebooks/10_gradient_atlas.ipynb) lets you search the atlas, zoom in on each \
+[Notebook 12](notebooks/12_gradient_atlas.ipynb) lets you search the atlas, zoom in on each \
 operation and guess its gradients.
 
 [What changed](#what-changed) · [Every operation of x](#every-operation-of-x) · \

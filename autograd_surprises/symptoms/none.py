@@ -242,7 +242,7 @@ UNTRACKED.add(
     "requires_grad is False, so autograd does not track it; it is {dtype}, and integers have no "
     "gradient",
     "call .float(), then .requires_grad_(), before the forward pass",
-    "leaf.which",
+    "leaf.refused",
     when=lambda facts: not (facts.dtype.is_floating_point or facts.dtype.is_complex),
 )
 

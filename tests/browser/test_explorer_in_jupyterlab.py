@@ -13,7 +13,7 @@ from .notebook_page import FOLDED, OVERLAPS, SCROLLS, STORED_WIDTH
 NOTEBOOKS = [
     "00_start_here.ipynb",
     "01_parameter_or_variable.ipynb",
-    "12_surrogate_gradients.ipynb",
+    "15_surrogate_gradients.ipynb",
 ]
 FRAGILE = """
 from helpers.explore.explorer import explore
@@ -79,7 +79,7 @@ def test_pictures_are_stored_widgets_are_shown_and_controls_move(lab, open_noteb
 
 
 def test_a_reloaded_page_shows_what_its_reader_has_seen(lab, open_notebook):
-    shortened = lab.shorten("12_surrogate_gradients.ipynb", [SETUP, "stairs-explorer"])
+    shortened = lab.shorten("15_surrogate_gradients.ipynb", [SETUP, "stairs-explorer"])
     # alone, because a reloaded page may open its notebook a second time
     opened = open_notebook(shortened, alone=True)
     assert opened.folded() == ["stairs-explorer"]

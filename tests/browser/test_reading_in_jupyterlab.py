@@ -106,7 +106,7 @@ def is_seen(page, anchor):
 
 
 def test_a_link_within_a_long_notebook_lands_at_its_section(open_as_reader, lab):
-    notebook = read(NOTEBOOKS / "19_checkpoints_and_freezing.ipynb", as_version=4)
+    notebook = read(NOTEBOOKS / "23_checkpoints_and_freezing.ipynb", as_version=4)
     words, _ = sections(notebook)[-1]
     anchor = words.replace(" ", "-")
     notebook.cells.insert(0, new_markdown_cell(f"[{words}](#{anchor})"))

@@ -18,8 +18,8 @@ LARGEST = 400_000  # bytes of one frozen explorer
 TEXT, LINE = 4.5, 3  # contrasts
 TINT, TINT_ON_DARK = 1.2, 1.35  # of areas that only have to be seen
 IMAGES = (
-    "20_hooks-cam-explorer",
-    "25_three_patches-sharper-explorer",
+    "24_hooks-cam-explorer",
+    "29_three_patches-sharper-explorer",
 )  # on whose cells no number stands
 MARK = 40  # what is wider, in pixels, is an area
 DECORATION = ("#dddddd", "#ffffff")  # the grid, and the rim that sets marks apart

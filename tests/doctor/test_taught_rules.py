@@ -25,7 +25,7 @@ TAUGHT = {
     "half.bfloat16": "lost-update/half lost-update/partly",
     "half.skipped": "skipped-steps",
     "half.unscale": "clipped-while-scaled",
-    "leaf.which": "frozen/integer",
+    "leaf.refused": "frozen/integer",
     "nan": "nan-leaf nonfinite-data",
     "nan.overflow": "overflow/backward",
     "nan.where": "masked-too-late/data masked-too-late/not-finite",

@@ -19,7 +19,7 @@ from tools.printed_by_torch import output_of, printed_by_torch
 from tools.website.sources import NOTEBOOKS, with_links
 
 ATLAS = """Each number was measured with its own version of torch: [how to read \
-this](../ATLAS.html), [13: What changed](../10_gradient_atlas.html#What-changed), [others that \
+this](../ATLAS.html), [13: What changed](../12_gradient_atlas.html#What-changed), [others that \
 changed, and the numbers as JSON](index.html)."""
 
 
