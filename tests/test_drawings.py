@@ -22,7 +22,6 @@ from lessons.backward_needs_a_gradient.drawings import FieldDrawing, JacobianDra
 from lessons.checkpoints_and_freezing.drawings import CheckpointsDrawing
 from lessons.clipping_and_half_precision.drawings import ClippingDrawing, HalfPrecisionDrawing
 from lessons.custom_operators.operator_checks import FAKES, WRITES, OperatorChecksDrawing
-from lessons.custom_operators.operator_support import MEASURED, NEEDS, SupportDrawing
 from lessons.custom_operators.traced_nodes import TracedNodesDrawing
 from lessons.drawings.tangent import TangentDrawing
 from lessons.gradient_atlas.drawings import HALF_WIDTHS, CloseUpDrawing
@@ -166,8 +165,7 @@ MADE = {
         OperatorChecksDrawing,
         {"factor": (0.0, 4.0, 0.5), "fake": list(FAKES), "writes": list(WRITES)},
     ),
-    "operator support": (SupportDrawing, {"torch": list(MEASURED), "need": list(NEEDS.values())}),
-    "traced nodes": (TracedNodesDrawing, {"multiplications": [6, 1]}),
+    "traced nodes": (TracedNodesDrawing, {"multiplications": [6, 3, 1]}),
     "checkpoints": (
         lambda: CheckpointsDrawing([torch.nn.Linear(4, 4) for _ in range(4)], torch.ones(50, 4)),
         {"blocks_each": [4, 1]},

@@ -38,13 +38,13 @@ def shows_what_fails(cell, says, kind=""):
 
 def complaints():
     for name, row in ROWS.items():
-        cells = {cell.id: cell for cell in NOTEBOOKS[row["notebook"]].code}
         if not row["shown"]:
             yield f"{name}: nothing shows it"
         for entry in row["shown"]:
-            cell, facts = cells.get(entry["cell"]), {**entry}
-            facts.pop("cell")
-            where = f"{name}: {row['notebook']}.ipynb: {entry['cell']}"
+            facts = {"notebook": row["notebook"], **entry}
+            notebook, id = facts.pop("notebook"), facts.pop("cell")
+            cell = next((cell for cell in NOTEBOOKS[notebook].code if cell.id == id), None)
+            where = f"{name}: {notebook}.ipynb: {id}"
             if not cell:
                 yield f"{where}: there is no such code cell"
             elif VARIES in cell.metadata:

@@ -172,7 +172,7 @@ def test_a_missing_second_derivative_is_not_taken_for_a_missing_first_one(name):
     assert all("//" not in explain_error(error).fix for error in errors)
 
 
-NOT_OF_TORCH = {"04_override_backward": {"wrong-name"}}  # the name of a page's own class
+NOT_OF_TORCH = {"13_calling_a_function": {"wrong-name"}}  # the name of a page's own class
 
 
 def test_every_message_of_a_notebook_is_known():

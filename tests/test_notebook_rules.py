@@ -49,7 +49,13 @@ def test_each_check_has_a_task_in_a_notebook():
 
 
 BY_HAND = {  # what authors fold beside what `fold` does, and `install`, which all have
-    *("09 moved-tensor-dtype", "14 saved-step-judged", "05 argmax-finding"),
+    *(
+        "09 moved-tensor-dtype",
+        "09 scaled-start-broken",
+        "09 scaled-start-finding",
+        "14 saved-step-judged",
+        "05 argmax-finding",
+    ),
     *("05 encoder-steps", "05 frozen-finding", "05 loss-list-finding", "05 unused-finding"),
     *("06 constant-sum-shown", "06 one-class-finding", "06 rounded-graph", "06 rounded-report"),
     *("10 zero-start-steps", "07 distance-graph", "07 entropy-finding"),

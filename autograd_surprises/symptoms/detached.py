@@ -62,7 +62,7 @@ UNAVOIDABLE = {"deepcopy", "integer", "no-derivative"}  # another cause is blame
 REENTRANT_CHECKPOINT = DETACHED.add(
     "reentrant-checkpoint/no-input",
     "checkpoint(..., use_reentrant=True) records nothing unless one of its inputs is a tensor that "
-    "requires a gradient, and none is: the parameters inside do not count",
+    "requires a gradient, and none does: the parameters inside do not count",
     "checkpoint(..., use_reentrant=False); or let its input require a gradient: x.requires_grad_()",
     "checkpoint.frozen",
     when=lambda lost: lost.inside == "CheckpointFunction",
@@ -119,7 +119,7 @@ STRAIGHT_THROUGH = Rule(
     "straight-through",
     "a straight-through estimator, as in z + (q - z).detach(): all of the gradient goes to z, and "
     "none to what q was made from",
-    "to train that, too, give q itself a loss, such as F.mse_loss(q, z.detach())",
+    "to train that as well, give q itself a loss, such as F.mse_loss(q, z.detach())",
     "codebook.straight-through",
 )
 
@@ -150,7 +150,7 @@ DETACHED.add(
 DETACHED.add(
     "escape",
     "{operation}() takes the numbers out of torch, where autograd cannot follow them",
-    "compute with torch's functions; take numbers out for logging only",
+    "compute with torch's functions; take numbers out only for logging",
     "none.left-torch",
     when=lambda lost: lost.leaves_torch,
 )

@@ -7,7 +7,7 @@ from autograd_surprises.facts.operations import traits_of
 from autograd_surprises.symptoms.rule import Rulebook, always
 
 SMALLER_INPUTS = (
-    "make the inputs smaller: scale, normalise, another initialisation; as a loss, use the form "
+    "make the inputs smaller (scale, normalise or initialise differently); as a loss, use the form "
     "with logits (cross_entropy, binary_cross_entropy_with_logits)"
 )
 
@@ -17,7 +17,7 @@ FLAT = Rulebook()
 
 OWN_BACKWARD = FLAT.add(
     "own-backward",
-    "the backward of {whose} Function {own_name} returned it",
+    "the backward of {whose} Function {own_name} returned this gradient",
     "compare it with torch.autograd.gradcheck, in float64",
     "function.gradcheck",
     on={"": lambda step: step.is_users},
@@ -128,7 +128,7 @@ def _has_slope_0(step: BackwardStep) -> bool:
 DEAD_RELU = FLAT.add(
     "dead-relu",
     "{detail}{operation} is flat there, so its gradient is 0",
-    "if that is true of all samples: LeakyReLU or GELU, another bias or initialisation, or a "
+    "if that is true of all samples, use LeakyReLU or GELU, another bias or initialisation, or a "
     "smaller learning rate",
     "zero.dead-relu",
     on={"relu": always, "slope_on_left": _has_slope_0},

@@ -48,7 +48,7 @@ def _the_shortest(origin: SimpleNamespace) -> str:
     have, labels, needed = lengths[short[0]]
     more = f" ({len(short)} of {len(lengths)} samples)" if len(short) > 1 else ""
     return (
-        f"sample {short[0]} has {labels} labels, which need {needed} frames, and its input has "
+        f"sample {short[0]} has {labels} labels, which need {needed} frames, but its input has "
         f"{have}{more}"
     )
 
@@ -74,7 +74,7 @@ FORWARD.add(
     "zero-times-infinity",
     "{operation} multiplies 0 by infinity, which is NaN: probably a masked probability (0) by its "
     "logarithm (-inf)",
-    f"mask the logarithm, too, before the product: p * logp.masked_fill(p == 0, 0.0); or "
+    f"mask the logarithm as well, before the product: p * logp.masked_fill(p == 0, 0.0); or "
     f"{FINITE_MASK}",
     on={"Mul": lambda origin: origin.proven},
 )
@@ -99,7 +99,7 @@ FORWARD.add(
 FORWARD.add(
     "forward-nonfinite/single-element",
     "the forward pass computed with inf or NaN: the {operation} of a single element is 0/0",
-    "correction=0 (unbiased=False), or at least two elements, as in a group of answers",
+    "use correction=0 (unbiased=False), or at least two elements, as in a group of answers",
     on={"of_one": always},
 )
 
@@ -161,7 +161,7 @@ FORWARD.add(
 
 FORWARD.add(
     "forward-nonfinite/made-here",
-    "{operation} returned inf or NaN in the forward pass, for finite numbers",
+    "{operation} returned inf or NaN in the forward pass, for finite inputs",
     "look at the numbers that enter it: are they too large, or outside its domain?",
     on={"": lambda origin: origin.finite},
 )
@@ -192,8 +192,8 @@ NAN_DATA = Rule(
 
 MASKED_DATA = Rule(
     "masked-too-late/data",
-    "0 times NaN is NaN: data hold NaN, and a product with a mask of zeros does not remove it",
-    "replace it before the computation: torch.where(ok, data, 0.0); or select what is there: x[ok]",
+    "0 times NaN is NaN: the data hold NaN, and multiplying by a mask of 0 does not remove it",
+    "replace it before the computation: torch.where(ok, data, 0.0); or leave it out: x[ok]",
     "nan.where",
 )
 

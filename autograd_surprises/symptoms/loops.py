@@ -12,10 +12,10 @@ from autograd_surprises.symptoms.rule import Rule
 
 STAYS_IN_EVAL_MODE = Rule(
     "left-in-eval-mode",
-    "{name} trained in training mode at first, and trains in eval mode since step {step}: dropout "
+    "{name} trained in training mode at first, and in eval mode since step {step}: dropout "
     "does nothing, and BatchNorm keeps its running statistics",
     "call {name}.train() after each validation, or leave it in eval mode from the start if that "
-    "is meant",
+    "is intended",
 )
 
 CLEARED_BATCHES = Rule(

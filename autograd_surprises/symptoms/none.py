@@ -230,8 +230,8 @@ UNTRACKED.add(
 
 UNTRACKED.add(
     "frozen/by-a-later-call",
-    "it is frozen, but the optimizer holds it, and does not hold others beside it that are frozen, "
-    "too: probably a later call froze it together with them",
+    "it is frozen, but the optimizer holds it and not the other frozen parameters beside it: "
+    "probably a later call froze it together with them",
     "call .requires_grad_() on it, or freeze the others before you add it",
     "none.frozen",
     when=lambda facts: facts.picked,
@@ -286,8 +286,8 @@ UNREACHED.add(
 
 UNREACHED.add(
     "unused/copied",
-    "only copies of its numbers were used (detach, no_grad, deepcopy, a log), and from a copy no "
-    "gradient flows back",
+    "only copies of its numbers were used (detach, no_grad, deepcopy, a log), and no gradient "
+    "flows back from a copy",
     "use it in forward, or remove it",
     "none.unused",
     when=lambda facts: facts.is_copied,
@@ -337,8 +337,8 @@ LEFT_OUT = Rule(
 # A path leads to it, but there is no gradient.
 NOT_A_LEAF = Rule(
     "not-a-leaf",
-    "it is a non-leaf, the result of an operation, and by default autograd fills .grad of leaves "
-    "only",
+    "it is a non-leaf, the result of an operation, and by default autograd fills only the .grad "
+    "of leaves",
     "{name}.retain_grad() before backward(), or torch.autograd.grad(loss, {name}); to train it, "
     "compute it first, then call .requires_grad_()",
     "none.non-leaf",

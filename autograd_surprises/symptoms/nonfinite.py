@@ -60,7 +60,7 @@ TOO_LATE = Rulebook()
 TOO_LATE.add(
     "masked-too-late/proven",
     "0 times an infinite derivative is NaN: a gradient of 0 arrived at {operation}, probably "
-    "because its result is masked, multiplied by 0, or squared where it is 0, afterwards",
+    "because its result is afterwards masked, multiplied by 0, or squared where it is 0",
     "make the INPUT safe first, then mask: torch.where(ok, f(torch.where(ok, x, 1.0)), 0.0); for a "
     "distance, add a small eps under the root",
     "nan.where",

@@ -41,7 +41,7 @@ MAYBE_CONSTANT_TERM = Rule(
     "constant-term/maybe",
     "a term that is added to the loss has no history, maybe by mistake: it changes the value and "
     "trains nothing. {sentence}",
-    "{fix}; if it is meant, add the term to what you log, not to the loss",
+    "{fix}; if that is intended, add the term to what you log, not to the loss",
 )
 
 

@@ -144,7 +144,7 @@ UNMOVED.add(
     "its gradient is not 0, but none of its elements changed in {steps} steps of the optimizer: "
     "probably each update, with a learning rate{known_rate}, is too small for {dtype}, whose "
     "numbers near 1 are {distance:.2g} apart, and is rounded away",
-    "keep the weights in float32 and compute with torch.autocast, or take a larger learning rate",
+    "keep the weights in float32 and compute with torch.autocast, or use a larger learning rate",
     "half.bfloat16",
     when=lambda facts: facts.half,
 )
@@ -154,7 +154,7 @@ UNMOVED.add(
     "its gradient is not 0, but none of its elements changed in {steps} steps of the optimizer: "
     "probably each update, with a learning rate{known_rate}, is too small for {dtype} and is "
     "rounded away",
-    "take a larger learning rate, or look for what makes the gradient so small",
+    "use a larger learning rate, or look for what makes the gradient so small",
 )
 
 RATE_HAS_FALLEN = Rule(
@@ -169,7 +169,7 @@ UPDATES_LOST = Rule(
     "in {steps} steps, at most {share:.2%} of its elements that have a gradient changed: an update "
     "with a learning rate of {rate:g} is too small for {dtype}, whose numbers near 1 are "
     "{distance:.2g} apart, and is rounded away",
-    "keep the weights in float32 and compute with torch.autocast, or take a larger learning rate",
+    "keep the weights in float32 and compute with torch.autocast, or use a larger learning rate",
     "half.bfloat16",
 )
 

@@ -28,7 +28,7 @@ ACCUMULATED = Rule(
 CLIPPED_WHILE_SCALED = Rule(
     "clipped-while-scaled",
     "the gradients were clipped while they were {scale:g} times as large, because of the "
-    "GradScaler: afterwards they are that much smaller than the limit",
+    "GradScaler: once unscaled, they are that much smaller than the limit",
     "scaler.unscale_(optimizer) before you clip",
     "half.unscale",
 )
@@ -51,8 +51,8 @@ USED_TWICE = Rule(
 
 CHANGED_GRADIENT = StepRule(
     "changed-gradient",
-    "its backward changes, in place, the gradient that it receives, so every other user of that "
-    "gradient gets wrong numbers",
+    "its backward writes into the gradient that it receives, so whatever else uses that gradient "
+    "gets wrong numbers",
     "return a new tensor: g * 2, not g.mul_(2)",
     "wrong.changed",
     on={"": lambda step: step.is_users and step.changed},
@@ -81,8 +81,8 @@ def _reads(code, name):
 
 IGNORED_GRADIENT = StepRule(
     "ignored-gradient",
-    "the backward of {whose} Function {own_name} does not use the gradient that arrives, and this "
-    "one is not 1: whatever follows in the loss, such as a weight or a mean, has no effect on it",
+    "the backward of {whose} Function {own_name} does not use the gradient that arrives, which is "
+    "not 1: whatever follows in the loss, such as a weight or a mean, has no effect on the result",
     "multiply by it: return grad_output * ...",
     "function.inputs",
     on={"": _ignores_its_gradient},
@@ -90,7 +90,7 @@ IGNORED_GRADIENT = StepRule(
 
 OWN_FUNCTION = StepRule(
     "own-function",
-    "your own backward: explain does not check whether it is the derivative",
+    "this backward is your own: explain does not check whether it is the derivative",
     "check it with torch.autograd.gradcheck, in float64",
     "function.gradcheck",
     on={"": lambda step: step.is_users and step.whose == "your own"},
@@ -158,7 +158,7 @@ EXPECTED.add(
 
 EXPECTED.add(
     "kl-div-of-probabilities",
-    "kl_div gets probabilities, and expects their logarithms: the loss is no divergence, and may "
+    "kl_div gets probabilities but expects their logarithms: the loss is not a divergence and may "
     "be negative",
     "use log_softmax instead of softmax, for the first argument",
     on={
@@ -220,7 +220,7 @@ MODULE_FLAG = Rule(
     "module-flag",
     "{name} is a module, and its requires_grad = False is an ordinary attribute, which autograd "
     "ignores: parameters of the module still get gradients",
-    "{name}.requires_grad_(False), a method, freezes all parameters of the module",
+    "call {name}.requires_grad_(False), which freezes all parameters of the module",
     "freezing.module",
 )
 
@@ -234,8 +234,8 @@ TENSOR_FLAG = Rule(
 
 BROADCAST = Rule(
     "broadcast",
-    "probably unwanted: {operation} broadcasts the shapes {first} and {second} to {result}: each "
-    "element of one is combined with each of the other",
+    "{operation} broadcasts the shapes {first} and {second} to {result}, probably unintentionally: "
+    "each element of one is combined with each of the other",
     "give both the same shape: squeeze(1), or unsqueeze(1) for the other",
     "wrong.broadcast",
 )

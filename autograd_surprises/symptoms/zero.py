@@ -227,8 +227,8 @@ IN_STEPS = Rulebook([BEFORE_NORMALISATION, BALANCED, ROUNDED])
 
 IN_STEPS.add(
     "zero-factor/in-function",
-    "the backward of {whose} Function {own_name} returned it, probably because the parameter "
-    "`{name}`, another of its inputs, is 0 in every element. That one gets a gradient",
+    "the backward of {whose} Function {own_name} returned this gradient, probably because the "
+    "parameter `{name}`, another of its inputs, is 0 in every element. That one gets a gradient",
     "do nothing if it starts at 0 on purpose; otherwise initialise it",
     "zero.start",
     when=lambda lost: lost.zero_input is not None,
@@ -269,7 +269,7 @@ IN_STEPS.add(
 IN_STEPS.add(
     "not-picked/joined",
     "it was joined with others, and {operation} picked only elements of the others",
-    "pick its elements, too, or leave it out",
+    "pick its elements as well, or leave it out",
     when=lambda lost: lost.picking is not None,
     shown=lambda lost: (at(lost.picking), ""),
 )

@@ -120,14 +120,14 @@ def _normalises_two_values(step: BackwardStep) -> bool:
 TWO_VALUES = ZERO.add(
     "normalised/two-values",
     "{operation} normalises over only two values, and turns two that clearly differ into -1 and 1",
-    "a larger batch, or normalisation over more values",
+    "use a larger batch, or normalise over more values",
     on={"normalises": _normalises_two_values},
 )
 
 NORMALISED = ZERO.add(
     "normalised/proven",
-    "normalised values have a fixed mean and size, and to first order the loss depends on these "
-    "only: {operation} would let another gradient through",
+    "normalised values have a fixed mean and size, and to first order the loss depends only on "
+    "these: {operation} would let another gradient through",
     "use a loss other than the sum or mean (or mean square) of normalised values",
     on={"normalises": lambda step: step.lets_through is True},
 )
@@ -173,7 +173,7 @@ def _picks_only_padding(step: BackwardStep) -> bool:
 
 ZERO.add(
     "padding-row",
-    "{operation} picked only the row of padding_idx, to which no gradient goes",
+    "{operation} picked only the row of padding_idx, which gets no gradient",
     "do nothing if the whole batch is padding; otherwise set padding_idx to an index that no "
     "token has",
     on={"looks_up": _picks_only_padding},

@@ -258,14 +258,14 @@ def surrogate_values(curve: GradientCurve) -> torch.Tensor:
     return integral + torch.trapezoid(curve.y - integral, curve.x) / length
 
 
-def title_with(name: str, values: Mapping[str, object]) -> str:
+def title_with(name: str, values: Mapping[str, object], joint: str = ", ") -> str:
     """A name and some values, as a title of one line or more.
 
     >>> title_with("paths", {"x1": 0.30000000000000004})
     'paths, x1=0.3'
     """
-    parts = [name, *(f"{key}={word_for(value)}" for key, value in values.items())]
-    return textwrap.fill(", ".join(parts), 85)
+    shown = ", ".join(f"{key}={word_for(value)}" for key, value in values.items())
+    return textwrap.fill(f"{name}{joint}{shown}" if shown else name, 85)
 
 
 def word_for(value: object) -> str:

@@ -56,14 +56,15 @@ class OperatorChecksDrawing(PanelDrawing):
     'the gradient is 4x, the slope 2x; 4 of 4 of opcheck pass, gradcheck fails'
     """
 
-    name = "Which checks notice?"
+    name, joint = "Which checks notice?", " · "
 
     def __init__(self):
         left, right = self.panels(8, 3.4, "", "", width_ratios=(1, 1.1))
         left.set(xlabel="x", xlim=(-2, 2), ylim=(-8, 8))
         self._x = torch.linspace(-2, 2, 41)
-        (slope,) = left.plot(self._x, 2 * self._x, color=SLOPE_COLOUR, ls=DASHED, gid="slope")
         self._line = self.line(left, GRADIENT_COLOUR, gid="gradient")
+        slope = self.line(left, SLOPE_COLOUR, ls=DASHED, gid="slope")  # above: where both are equal
+        slope.set_data(self._x, 2 * self._x)
         right.set(xlim=(0, 1), ylim=(len(CHECKS) - 0.5, -0.5))
         right.set_axis_off()
         look = {"ha": "left", "fontsize": 11}

@@ -3,9 +3,6 @@
 import json
 from importlib.resources import files
 
-from autograd_surprises.show.colours import GREEN, GREY, RED
-from lessons.drawings.panel import PanelDrawing
-
 MEASURED = json.loads(files("lessons").joinpath("measured/operators.json").read_text("utf-8"))
 NEEDS = {
     "double backward": "a gradient of a gradient",
@@ -16,47 +13,23 @@ NEEDS = {
     "compile(grad)": "torch.compile of torch.func.grad",
     "compile(jvp)": "torch.compile of forward mode",
 }
-MARKS = {
-    "works": ("✓ works", GREEN),
-    "refused": ("– an error", GREY),
-    "silently wrong": ("✗ silently wrong", RED),
-}
+MARKS = {"works": "✓ works", "refused": "– an error", "silently wrong": "✗ silently wrong"}
 
 
-class SupportDrawing(PanelDrawing):
-    """A mark for each way and need; the chosen need stands out.
+def support() -> dict[str, dict[str, str]]:
+    """{need: {way: what happens}}, with the version where torch changed it.
 
-    >>> SupportDrawing().show(torch="2.13.0", need="forward mode").partition(": ")[2]
-    'Function an error, Function with jvp works, custom_op silently wrong, C++ an error'
+    >>> support()["torch.compile of torch.func.grad"]["Function"]
+    '✗ silently wrong; ✓ works in 2.15.0'
     """
+    ways = next(iter(MEASURED.values()))["cards"]
+    return {need: {way: _said(way, row) for way in ways} for row, need in NEEDS.items()}
 
-    name = "Who can do what?"
 
-    def __init__(self):
-        newest = list(MEASURED)[-1]
-        ways = list(MEASURED[newest]["cards"])
-        (ax,) = self.panels(8, 3.4, "", grid="")
-        (band,) = ax.barh(0, len(ways), 0.86, left=-0.5, fc="white", ec="black", lw=1.2)
-        self._band = self.add(band)
-        ax.set(xlim=(-0.5, len(ways) - 0.5), ylim=(len(NEEDS) - 0.5, -0.5), navigate=False)
-        ax.set_yticks(range(len(NEEDS)), NEEDS.values())
-        ax.set_xticks(range(len(ways)), ways)
-        ax.xaxis.tick_top()
-        ax.tick_params(length=0)
-        ax.spines[:].set_visible(False)
-        self._marks = {
-            (need, way): self.words(ax, x, y, fontsize=10)
-            for y, need in enumerate(NEEDS)
-            for x, way in enumerate(ways)
-        }
-
-    def show(self, torch="2.13.0", need="forward mode"):
-        cards = MEASURED[torch]["cards"]
-        for (row, way), text in self._marks.items():
-            mark, colour = MARKS[cards[way][row]]
-            text.set(text=mark, color=colour)
-        chosen = list(NEEDS.values()).index(need)
-        self._band.set_y(chosen - 0.43)
-        row = list(NEEDS)[chosen]
-        says = [f"{way} {MARKS[card[row]][0][2:]}" for way, card in cards.items()]
-        return f"torch {torch}, {need}: {', '.join(says)}"
+def _said(way, row):
+    told = []
+    for version, measured in MEASURED.items():
+        mark = MARKS[measured["cards"][way][row]]
+        if not told or not told[-1].startswith(mark):
+            told.append(f"{mark} in {version}" if told else mark)
+    return "; ".join(told)

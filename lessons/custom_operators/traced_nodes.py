@@ -58,7 +58,7 @@ class TracedNodesDrawing(PanelDrawing):
     'Function: mul, mul, then pow, mul, mul; operator: power, then pow, mul, mul'
     """
 
-    name = "What the compiler gets"
+    name, joint = "What the compiler gets", " · "
 
     def __init__(self):
         (ax,) = self.panels(8, 3, "", grid="")
@@ -77,7 +77,7 @@ class TracedNodesDrawing(PanelDrawing):
         look = {"ha": "left", "fontsize": 10}
         self._counts = [self.words(ax, 0, row + 0.45, **look) for row in (0, 1)]
 
-    def show(self, multiplications=1):
+    def show(self, multiplications=3):
         said = []
         for row, (name, function) in enumerate(
             {"Function": Power.apply, "operator": power}.items()

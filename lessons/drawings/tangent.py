@@ -22,7 +22,7 @@ class TangentDrawing(PanelDrawing):
     'x = 1 moves by 0.5: y moves by 1 (square) and 1 (other)'
     """
 
-    name = "Tangents, forwards"
+    name, joint = "Tangents, forwards", " · "
 
     def __init__(self, functions: Mapping[str, Callable[[torch.Tensor], torch.Tensor]]):
         self._functions = dict(functions)

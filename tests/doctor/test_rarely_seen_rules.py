@@ -227,7 +227,7 @@ REACHED = [
     ("nan", "infinite-derivative/forward", [0.0, -1.0, -1.0, 4.0], torch.sqrt, "3 of 4 elements"),
     ("nan", "target-too-long", torch.zeros(3, 3, 3), lambda x: F.ctc_loss(
         x, rows([1, 1, 0], [1, 1, 2], [1, 2, 2]), (3, 3, 3), (2, 3, 3)), "sample 1 has 3 labels, "
-     "which need 4 frames, and its input has 3 (2 of 3 samples)"),
+     "which need 4 frames, but its input has 3 (2 of 3 samples)"),
     ("inf", "infinite-derivative/backward", [[1.0, 2.0], [0.0, 3.0]],
      lambda x: x ** torch.full((2, 2), 0.5), "[1, 0], a gradient of 1 arrived (its input was 0, "),
     ("zero", "outside-range", [1.0, 2.0], lambda x: x[:1].clamp(min=torch.tensor([3.0, 4.0]))),

@@ -15,6 +15,7 @@ class Drawing:
     """A figure with parts that move. `explore` puts sliders below it.
 
     name        what it shows, in a few words; its title
+    joint       what stands between the title and the values after it
     parameters  the values that `show` takes, with the defaults in its signature
     takes_any   whether `show` takes other names, too
     reserved    names that no slider can have
@@ -36,6 +37,7 @@ class Drawing:
     """
 
     name: str
+    joint = ", "
     takes_any = False
     reserved: tuple[str, ...] = ()
     figure: Picture
@@ -63,7 +65,7 @@ class Drawing:
 
     def caption(self, values: Mapping[str, object]) -> str:
         """The title of a picture that is shown without its sliders."""
-        return title_with(self.name, values)
+        return title_with(self.name, values, self.joint)
 
     def with_defaults(self, values: Mapping[str, object]) -> dict[str, object]:
         """A value for each parameter, in their order: the given one, or the default."""
