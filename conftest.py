@@ -43,6 +43,7 @@ LONGEST = [JUPYTERLAB, "test_true_pictures", "test_notebook_sections", "16_train
 # Several tests run at a time, and threads that wait for each other are slow. Not
 # torch.set_num_threads: the browser tests need no torch, and it takes seconds to import.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ["XDG_STATE_HOME"] = os.devnull  # what somebody has solved changes no output
 if sys.platform == "linux":  # elsewhere, a process may not be able to fork after such imports
     local_provisioner.launch_kernel = ForkedKernel
     BlockingKernelClient.wait_for_ready = wait_for_ready

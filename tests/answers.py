@@ -6,20 +6,17 @@ WRONG      exercise -> wrong idea -> (the answer, facts in the message)
 NUMBERS    exercises that ask for numbers, and not for a function or a class
 solutions  exercise -> what the solution cell hands to `check`
 
-Those of a lesson are in tests/lessons/. The facts stand in the message in this order; " … "
-separates them.
+Those of a lesson are in tests/lessons/. The facts stand in the message; " … " separates them.
 """
 
 from functools import cache
-from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import nbformat
 from torch.autograd import Function
 
-import lessons
-from lessons.asking.registry import registered
+from lessons.asking.registry import all_checks
 from tools.notebooks import notebook_files, sections, setup_cell
 
 
@@ -38,9 +35,7 @@ def function(forward, backward, save=None, **members):
     return Made.apply
 
 
-for file in sorted(Path(lessons.__file__).parent.glob("*/exercises.py")):
-    import_module(f"lessons.{file.parent.name}.exercises")
-CHECKS = registered
+CHECKS = all_checks()
 RIGHT, WRONG = {}, {}
 for file in sorted(Path(__file__).parent.glob("lessons/*.py")):
     spec = spec_from_file_location(f"answers_{file.stem}", file)

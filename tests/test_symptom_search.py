@@ -3,7 +3,7 @@
 import pytest
 
 from autograd_surprises.messages.queries import NOTHING_FOUND, Answer, find
-from lessons.start_here.index_text import answers, plain_index, whole_index
+from lessons.start_here.index_text import WholeIndex, answers, plain_index, whole_index
 from lessons.start_here.symptom_search import SymptomSearch
 
 TRACEBACK = """Traceback (most recent call last):
@@ -36,21 +36,27 @@ def test_a_question_is_answered_with_each_cause(search):
         assert f"]({cause.address})" in search.answers
 
 
-def test_without_words_everything_is_listed(search):
-    everything = whole_index()
-    assert search.answers == everything
+def test_without_words_nothing_is_shown(search):
+    assert search.answers == ""
     search.question.value = "0"
     assert search.answers == NOTHING_FOUND
     search.question.value = TRACEBACK
     search.question.value = " \n"
-    assert search.answers == everything and "found" not in search.message.value
+    assert search.answers == "" and "found" not in search.message.value
 
 
-def test_what_is_stored_is_the_whole_index(search):
+def test_the_index_is_shown_as_a_list():
+    assert (repr(WholeIndex()), WholeIndex()._repr_markdown_()) == (plain_index(), whole_index())
+
+
+def test_the_old_answer_is_grey_while_the_new_one_is_sought(search, monkeypatch):
     search.question.value = TRACEBACK
-    bundle, _ = search._repr_mimebundle_()
-    assert bundle["text/plain"] == plain_index()
-    assert bundle["text/markdown"] == whole_index()
+    old, seen = search.answers, []
+    looked = lambda text: seen.append((search.answers, search.message.value)) or find(text)  # noqa: E731
+    monkeypatch.setattr("lessons.start_here.symptom_search.find", looked)
+    search.question.value = "NaN"
+    assert f'opacity: 0.4">\n\n{old}\n' in seen[0][0] and "Searching" in seen[0][1]
+    assert "opacity" not in search.answers and "Searching" not in search.message.value
 
 
 def test_an_answer_shows_code_as_it_is():

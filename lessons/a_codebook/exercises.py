@@ -119,8 +119,8 @@ def check_revive(answer, of_z, of_codes, dtype):
     for k, code in zip(dead, revived, strict=True):
         if not (code == z).all(1).any():
             place = [round(number, 2) for number in code.tolist()]
-            why = "It may be far from every z."
-            raise Wrong(f"code {k}: yours is at {place}, which is no vector of z. {why}")
+            why = "Such a code may be far from every z."
+            raise Wrong(f"code {k}: yours is at {place}, which is no vector of z.", why)
     if len(revived.unique(dim=0)) < len(revived):
         raise Wrong(
             "dead codes got the same vector: only one of them can be the nearest. torch.randperm "

@@ -99,10 +99,10 @@ def expect_tensor(where: str, yours: object, shape: torch.Size, why: str = "") -
     if isinstance(yours, tuple) and len(yours) == 1:
         why = "torch.autograd.grad returns a tuple with a gradient in it: take [0]."
     if not isinstance(yours, Tensor):
-        raise Wrong(f"{where}: yours is {type(yours).__name__}, expected a tensor. {why}")
+        raise Wrong(f"{where}: yours is {type(yours).__name__}, expected a tensor.", why)
     if yours.shape != shape:
         shapes = f"yours has shape {tuple(yours.shape)}, expected {tuple(shape)}"
-        raise Wrong(f"{where}: {shapes}. {why}")
+        raise Wrong(f"{where}: {shapes}.", why)
 
 
 def expect_close(
@@ -119,7 +119,7 @@ def expect_close(
         i = different.nonzero()[0].tolist()
         place = f", entry {i}" if i else ""
         numbers = [short_number(t.detach()[tuple(i)], 4) for t in (yours, expected)]
-        raise Wrong(f"{where}{place}: yours {numbers[0]}, expected {numbers[1]}. {why}")
+        raise Wrong(f"{where}{place}: yours {numbers[0]}, expected {numbers[1]}.", why)
 
 
 def _close(yours: Tensor, expected: Tensor) -> Tensor:

@@ -65,7 +65,7 @@ def _expect_exact_value(where, yours, right, mistakes, dtype, calls):
     )
     if torch.float32 in calls.dtypes:
         why = "Yours is computed in float32; keep dtype=x.dtype where you make a tensor."
-    raise Wrong(f"{where}: yours is {apart:.0e} away from the expected value. {why}")
+    raise Wrong(f"{where}: yours is {apart:.0e} away from the expected value.", why)
 
 
 def gradients_of_loss(loss, leaves, calls):

@@ -9,6 +9,7 @@ from autograd_surprises.show.colours import GREEN, GREY, RED
 from autograd_surprises.show.findings import badge, with_code
 from lessons.asking.answers import came_through_answer, last_returned
 from lessons.asking.registry import Draw, NotDone, Wrong, find_check
+from lessons.asking.solved import remember
 
 NOT_DONE = "Not done yet. Write your answer, and run this cell again."
 COLOURS = {"✓": GREEN, "✗": RED, "…": GREY}
@@ -26,14 +27,14 @@ class Verdict:
     draw: Draw | None = None
 
     def __repr__(self):
-        return f"{self._mark()}: {self.why}"
+        return f"{self._mark()}: {self.why}".replace("\n", "\n    ")
 
     def _mark(self):
         return f"{self.sign} Exercise {self.exercise.rpartition('.')[2]}"
 
     def _repr_html_(self):
         mark = badge(self._mark(), COLOURS[self.sign])
-        return f'<div role="status">{mark} {with_code(self.why)}</div>'
+        return f'<div role="status">{mark} {with_code(self.why).replace(chr(10), "<br>")}</div>'
 
 
 def check(exercise: str, answer: object) -> None:
@@ -45,11 +46,15 @@ def check(exercise: str, answer: object) -> None:
     >>> check("override_backward.1", ...)
     … Exercise 1: Not done yet. Write your answer, and run this cell again.
     """
-    from IPython.display import display  # here, because it takes long to import
+    from IPython import get_ipython  # here, because it takes long to import
+    from IPython.display import display
 
     verdict = judge(exercise, answer)
     if verdict.sign == "✓":
         passed.add(exercise)
+        shell = get_ipython()
+        if shell and not shell.user_ns["In"][-1].startswith("# Solution"):
+            remember(exercise)
     display(verdict)  # prints it where there is no notebook
     picture = _drawn(verdict.draw, answer)
     if picture is not None:

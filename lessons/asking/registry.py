@@ -15,10 +15,13 @@ class NotDone(Exception):
 
 
 class Wrong(Exception):
-    """The answer is wrong; the message has the place, the learner's value and the expected one."""
+    """The answer is wrong; the message has the place, the learner's value and the expected one.
 
-    def __init__(self, message: str):
-        super().__init__(message.strip())  # what else there is to say, at its end, may be ""
+    If `why` says what happened, it comes first, and the message on a line below.
+    """
+
+    def __init__(self, message: str, why: str = ""):
+        super().__init__(f"{why}\n{message}" if why else message)
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,17 @@ def find_check(exercise: str) -> Check:
     if exercise not in registered:
         raise ValueError(f"there is no exercise {exercise!r}; one is called 'override_backward.1'")
     return registered[exercise]
+
+
+def all_checks() -> dict[str, Check]:
+    """The checks of all lessons.
+
+    >>> "override_backward.2" in all_checks()
+    True
+    """
+    for file in sorted(Path(__file__).parents[1].glob("*/exercises.py")):
+        import_module(f"lessons.{file.parent.name}.exercises")
+    return registered
 
 
 def check_of(

@@ -24,7 +24,7 @@ def check_two_gradients(answer, numbers, dtype):
     yours = call_answer(answer, a, b, x, cures={"a second time": freed})
     if not isinstance(yours, (tuple, list)) or len(yours) != 2:
         why = "One call for both returns their sum: ask for each alone."
-        raise Wrong(f"needs a tuple of two gradients, got {in_words(yours)}. {why}")
+        raise Wrong(f"needs a tuple of two gradients, got {in_words(yours)}.", why)
     if yours[0] is yours[1]:
         raise Wrong("the two are one tensor, x.grad: the second backward() added to it in place.")
     swapped = {"That is the gradient of b: the two are swapped.": of_b}

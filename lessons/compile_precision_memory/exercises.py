@@ -50,12 +50,12 @@ def check_frugal_sign(answer):
     kept = bytes_kept(answer)
     if kept > 1:
         raise Wrong(
-            f"kept for backward: yours {kept:g} bytes for each number, expected 1. A bool is "
-            "enough, and x.abs() <= 1 is a tensor of bools."
+            f"kept for backward: yours {kept:g} bytes for each number, expected 1.",
+            "A bool is enough, and x.abs() <= 1 is a tensor of bools.",
         )
     if kept == 0:
         raise Wrong(
-            "kept for backward: yours 0 bytes for each number, expected 1. The mask is hidden in "
-            "an attribute of ctx or elsewhere, so torch does not notice if it is overwritten, and "
-            "saved_tensors cannot measure it. Pass it to ctx.save_for_backward."
+            "kept for backward: yours 0 bytes for each number, expected 1.",
+            "The mask is hidden in an attribute of ctx or elsewhere, so torch does not notice if "
+            "it is overwritten, and saved_tensors cannot measure it. Pass it to ctx.save_for_backward.",
         )

@@ -99,5 +99,5 @@ def check_wrong_operator(answer):
             else "It is the slope, for grad_output = 1, to two decimals."
         )
         raise Wrong(
-            f"the right gradient at x = {at:g}: yours {yours:.4g}, expected {right:.4g}. {why}"
+            f"the right gradient at x = {at:g}: yours {yours:.4g}, expected {right:.4g}.", why
         )

@@ -49,7 +49,7 @@ def check_length(answer, a, b, upstream):
             why = "An epsilon makes every short length longer."
         if not expected and mine > 0.1:
             why = "A safe input gives the length of that input: choose 0 in the result, too."
-        raise Wrong(f"value at {at[i]}: yours {mine:g}, expected {expected:g}. {why}")
+        raise Wrong(f"value at {at[i]}: yours {mine:g}, expected {expected:g}.", why)
     gradients = gradients_for(upstream, length, *leaves)
     for name, gradient, side in zip("ab", gradients, (a, b), strict=True):
         expect_tensor(f"gradient with respect to {name}", gradient, a.shape)
@@ -60,7 +60,8 @@ def check_length(answer, a, b, upstream):
                 why = _why_at_zero(mine, length)
             raise Wrong(
                 f"gradient with respect to {name} at {at[i]}, upstream {upstream.flatten()[i]:g}: "
-                f"yours {mine:g}, expected {expected:g}. {why}"
+                f"yours {mine:g}, expected {expected:g}.",
+                why,
             )
 
 
@@ -104,5 +105,6 @@ def check_flat_at_zero(answer, dtype, shape):
             why = "Some step of backward computes 0 / 0 or ∞ · 0: both are nan."
         raise Wrong(
             f"gradient at x = {number:g}, upstream {upstream:g}: yours {mine:g}, "
-            f"expected {expected:g}. {why}"
+            f"expected {expected:g}.",
+            why,
         )

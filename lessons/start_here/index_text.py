@@ -15,6 +15,20 @@ GROUPS = (
 )
 
 
+class WholeIndex:
+    """All questions and messages, shown as a list.
+
+    >>> print(str(WholeIndex()).splitlines()[0])
+    ASKED MOST OFTEN
+    """
+
+    def _repr_markdown_(self):
+        return whole_index()
+
+    def __repr__(self):
+        return plain_index()
+
+
 def whole_index() -> str:
     """The index as Markdown: a list for each group, and in it the causes of each entry.
 

@@ -1,15 +1,20 @@
-"""The search and the index: a field for a question or a whole traceback, and what is found."""
+"""The search: a field for a question or a whole traceback, and what is found."""
 
 import ipywidgets
 
 from autograd_surprises.messages.queries import find
 from autograd_surprises.show.widget_view import WithStoredOutput
 from helpers.explore.callbacks import Alert, in_this_thread
-from lessons.start_here.index_text import answers, plain_index, whole_index
+from lessons.start_here.index_text import answers
+
+WITHOUT_A_KERNEL = (
+    "A field for a question appears here when this cell runs. Without a kernel, see "
+    "[the whole index](#All-questions-and-messages)."
+)
 
 
 class SymptomSearch(WithStoredOutput, ipywidgets.VBox):
-    """A field for a question or a traceback, and the answers below; if it is empty, the index.
+    """A field for a question or a traceback, and the answers below.
 
     question  the field, whose value is what is typed
     answers   what is shown, as Markdown
@@ -30,13 +35,12 @@ class SymptomSearch(WithStoredOutput, ipywidgets.VBox):
         # Links in Markdown open notebooks; links in ipywidgets.HTML do not.
         self.shown = ipywidgets.Output()
         self.message = Alert()
-        self._show()
         self.question.observe(in_this_thread(self._on_text), "value")
         super().__init__([self.question, self.message, self.shown])
 
     @property
     def answers(self) -> str:
-        return self.shown.outputs[0]["data"]["text/markdown"]
+        return self.shown.outputs[0]["data"]["text/markdown"] if self.shown.outputs else ""
 
     def _on_text(self, change):
         with self.message.on_error():
@@ -44,15 +48,19 @@ class SymptomSearch(WithStoredOutput, ipywidgets.VBox):
 
     def _show(self):
         text = self.question.value
-        if text.strip():
-            answer = find(text)
-            self.message.say("" if answer.is_guess or not answer.found else answer.verdict)
-            markdown = answers(answer)
-        else:
+        if not text.strip():
             self.message.say("")
-            markdown = whole_index()
+            self.shown.outputs = ()
+            return
+        self.message.say("Searching …")
+        self._show_markdown(f'<div style="opacity: 0.4">\n\n{self.answers}\n\n</div>')
+        answer = find(text)
+        self.message.say("" if answer.is_guess or not answer.found else answer.verdict)
+        self._show_markdown(answers(answer))
+
+    def _show_markdown(self, markdown):
         shown = {"data": {"text/markdown": markdown}, "metadata": {}}
         self.shown.outputs = ({"output_type": "display_data", **shown},)
 
     def stored_output(self):
-        return {"text/markdown": whole_index(), "text/plain": plain_index()}, {}
+        return {"text/markdown": WITHOUT_A_KERNEL, "text/plain": WITHOUT_A_KERNEL}, {}

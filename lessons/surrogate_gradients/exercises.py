@@ -79,7 +79,7 @@ def check_slope(answer):
         found = Outcome.of(way)
         if found.kind != "bottom":
             why = _why_no_rest(found, way)
-            raise Wrong(f"start {start}: yours {found}, expected to rest there. {why}")
+            raise Wrong(f"start {start}: yours {found}, expected to rest there.", why)
         if start == 4.5 and found.first > MOST_STEPS:
             raise Wrong(
                 f"start {start}: yours needs {found.first} steps, expected at most {MOST_STEPS}. "
@@ -111,4 +111,4 @@ def check_half_width(answer):
         why = "That is the whole interval; the width is the distance to one side."
     elif yours == 0.5:
         why = "Half of the inputs is not half of a unit: the density is higher in the middle."
-    raise Wrong(f"half_width: yours {yours:g}, expected 0.67. {why}")
+    raise Wrong(f"half_width: yours {yours:g}, expected 0.67.", why)

@@ -54,4 +54,4 @@ def _expect_step(yours, bad, runs):
             STEPS: "That is the last step: every step after the first bad one is NaN, too.",
             1: "That is the first step, which is examined and healthy.",
         }
-        raise Wrong(f"{where}yours {step:g}, expected {bad}. {reasons.get(step, '')}")
+        raise Wrong(f"{where}yours {step:g}, expected {bad}.", reasons.get(step, ""))

@@ -186,7 +186,7 @@ WRONG = {
         ),
         "random numbers": (
             places(lambda codes, z, dead: torch.randn(len(dead), 2)),
-            "which is no vector of z. It may be far",
+            "which is no vector of z … may be far",
         ),
         "a grad_fn": (not_a_leaf, "codes has a grad_fn now"),
         "frozen": (frozen, "codes.requires_grad is False now … torch.no_grad()"),

@@ -42,7 +42,7 @@ WRONG = {
     "backward_needs_a_gradient.1": {
         "ones": (
             lambda y, x, i: grad(y, x, torch.ones_like(y))[0],
-            "[0]: yours 6, expected 4. That is the sum of all rows",
+            "[0]: yours 6, expected 4 … That is the sum of all rows",
         ),
         "v of the shape of x": (
             lambda y, x, i: grad(y, x, one_hot(x, i))[0],
@@ -52,7 +52,7 @@ WRONG = {
         "the call": (3, "needs the function itself, got int"),
         "a column": (
             lambda y, x, i: all_rows(y, x)[:, i],
-            "yours has shape (3,), expected (2,). That is column 1",
+            "yours has shape (3,), expected (2,) … That is column 1",
         ),
         "the whole Jacobian": (lambda y, x, i: all_rows(y, x), "That is the whole Jacobian"),
         "all rows, then one": (lambda y, x, i: all_rows(y, x)[i], "autograd 3 times"),

@@ -75,7 +75,7 @@ WRONG = {
         ),
         "a bare 0.1": (
             function(clamped, lambda g, x: torch.where(inside(x), g, 0.1)),
-            "yours 0.1, expected 0.3. Outside … 0.1 alone: you dropped grad_output",
+            "yours 0.1, expected 0.3 … Outside … 0.1 alone: you dropped grad_output",
         ),
         "no Function": (lambda x: x.detach().clamp(0, 1), "the result has no grad_fn"),
     },

@@ -72,7 +72,7 @@ WRONG = {
         ),
         "the mean": (
             lambda *args: clipped()(*args).mean(),
-            "has shape (), expected (5,). Return the loss of each token",
+            "has shape (), expected (5,) … Return the loss of each token",
         ),
     },
     "right_value_wrong_gradient.2": {

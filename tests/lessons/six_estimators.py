@@ -82,7 +82,7 @@ WRONG = {
         "half the square": (halved, "yours -3, expected -6 … The square is halved"),
         "two losses": (
             lambda logits, baseline, chosen, cost: (baseline * logits[chosen], baseline**2),
-            "yours is tuple, expected a tensor. Return the sum of both terms.",
+            "yours is tuple, expected a tensor … Return the sum of both terms.",
         ),
     },
     "six_estimators.2": {

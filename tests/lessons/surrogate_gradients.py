@@ -49,7 +49,7 @@ WRONG = {
         "shaking": (box, "not come to rest after 300 steps … last places"),
         "larger than 1": (lambda u: 2 * triangle(u), "larger than 1"),
         "upside down": (lambda u: -triangle(u), "is negative: it points up"),
-        "a number": (lambda u: 1.0, "yours is float, expected a tensor. Return one number"),
+        "a number": (lambda u: 1.0, "yours is float, expected a tensor … Return one number"),
         "for one number": (lambda u: 1.0 if 0 < u < 1 else 0.0, "u is a tensor: use torch.where"),
     },
     "surrogate_gradients.3": {
