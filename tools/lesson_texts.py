@@ -29,7 +29,10 @@ from tools.website.sources import FOR_A_KERNEL, NOTEBOOKS, page_files
 IDS = ROOT / "tests" / "page_ids.txt"
 STORED = ROOT / "autograd_surprises" / "messages" / "lesson_texts.json"
 # They repeat what other sections or the search itself show, or list names that answer nothing.
-LEFT_OUT = ("Read on", "Recap", "Find your question or message", "Healthy steps")
+LEFT_OUT = re.compile(
+    "Read on|Recap|What did backward do|What you have solved|All questions and messages|Healthy steps"
+    "|Digits: (?!a layer that trains)"
+)
 LEFT_OUT_OF_A_TEXT = re.compile(rf"<details>.*?</details>|{FOR_A_KERNEL.pattern}", re.DOTALL)
 READER = MarkdownIt("commonmark").enable("table")
 
@@ -41,7 +44,7 @@ def lesson_texts() -> str:
         link = Path(os.path.relpath(path, NOTEBOOKS)).as_posix()
         (title, _), *sections = sections_of(path)
         for heading, text in sections:
-            if heading not in LEFT_OUT and (heading or text):
+            if not LEFT_OUT.match(heading) and (heading or text):
                 address = f"{link}#{anchor_of(heading, path)}" if heading else link
                 rows.setdefault(address, [address, title, heading, text])
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows.values())

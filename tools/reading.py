@@ -10,7 +10,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 from lessons.asking.prediction import STORED
 from tools.notebooks import CODE_BLOCK, INSTALL, SETUP
 
-TASK = re.compile(r"\*\*Exercise (\d+) · .+\*\* · about (\d+) minutes\n")
+TASK = re.compile(r"\*\*Exercise (\d+) · .+\*\* · ●[●○]{2} · about (\d+) minutes\n")
 FOLDED = re.compile(r"<details>.*?</details>", re.DOTALL)
 EXPLORERS = "explore", "explore_backward"
 WIDGETS = (*EXPLORERS, "AtlasBrowser")

@@ -57,5 +57,6 @@ def check_frugal_sign(answer):
         raise Wrong(
             "kept for backward: yours 0 bytes for each number, expected 1.",
             "The mask is hidden in an attribute of ctx or elsewhere, so torch does not notice if "
-            "it is overwritten, and saved_tensors cannot measure it. Pass it to ctx.save_for_backward.",
+            "it is overwritten, and saved_tensors cannot measure it. Pass it to "
+            "ctx.save_for_backward.",
         )
