@@ -30,8 +30,8 @@ IDS = ROOT / "tests" / "page_ids.txt"
 STORED = ROOT / "autograd_surprises" / "messages" / "lesson_texts.json"
 # They repeat what other sections or the search itself show, or list names that answer nothing.
 LEFT_OUT = re.compile(
-    "Read on|Recap|What did backward do|What you have solved|All questions and messages|Healthy steps"
-    "|Digits: (?!a layer that trains)"
+    "Read on|Recap|What did backward do|What you have solved|All questions and messages"
+    "|Healthy steps|Digits: (?!a layer that trains)"
 )
 LEFT_OUT_OF_A_TEXT = re.compile(rf"<details>.*?</details>|{FOR_A_KERNEL.pattern}", re.DOTALL)
 READER = MarkdownIt("commonmark").enable("table")
