@@ -1,22 +1,12 @@
-"""Kernels forked from one process that has imported torch, so that no notebook waits for it."""
+"""Kernels forked from a process that has imported torch, so that no notebook waits for it."""
 
 import gc
-import importlib
-import json
+import multiprocessing
 import os
-import select
-import signal
-import socket
-import subprocess
-import sys
-import time
 
 IMPORTED = ["torch._dynamo", "torch._inductor.pattern_matcher", "matplotlib.pyplot"]
 IMPORTED += ["ipykernel.kernelapp", "ipykernel.debugger", "ipywidgets", "anywidget"]
 os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # its warning is for whoever sets breakpoints
-# "\0" means that it is no file. All workers of a run share the server that the first one starts.
-ADDRESS = "\0kernels-" + os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
-_started = []
 
 
 class ForkedKernel:
@@ -25,23 +15,30 @@ class ForkedKernel:
     stdin = stdout = stderr = None
 
     def __init__(self, command, cwd=None, env=None, **streams):
-        asked = [command[command.index("-f") + 1], str(cwd), env]
-        with _connection() as connection, connection.makefile("rw") as stream:
-            print(json.dumps(asked), file=stream, flush=True)
-            self.pid = int(stream.readline())
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(IMPORTED)
+        ours, theirs = context.Pipe(duplex=False)
+        connection_file = command[command.index("-f") + 1]
+        self._process = context.Process(target=_run, args=(connection_file, str(cwd), env, theirs))
+        self._process.start()
+        ours.recv()
+        self.pid = self._process.pid
 
     def poll(self):
-        try:
-            os.kill(self.pid, 0)
-        except ProcessLookupError:
-            return 0
+        return self._process.exitcode
 
-    def wait(self):
-        while self.poll() is None:
-            time.sleep(0.01)
+    def wait(self, timeout=None):
+        self._process.join(timeout)
+        return self._process.exitcode
 
     def send_signal(self, number):
         os.kill(self.pid, number)
+
+    def kill(self):
+        self._process.kill()
+
+    def terminate(self):
+        self._process.terminate()
 
 
 def wait_for_ready(client, timeout):
@@ -49,63 +46,16 @@ def wait_for_ready(client, timeout):
     client.kernel_info(reply=True, timeout=timeout)
 
 
-def _connection():
-    """To the server, which is started where none answers. It ends with who has started it."""
-    while True:
-        connection = socket.socket(socket.AF_UNIX)
-        try:
-            connection.connect(ADDRESS)
-            return connection
-        except ConnectionRefusedError:
-            connection.close()
-        if all(server.poll() is not None for server in _started):
-            until_we_end, _ = os.pipe()
-            command = [sys.executable, __file__, ADDRESS[1:]]
-            _started.append(subprocess.Popen(command, stdin=until_we_end))
-            os.close(until_we_end)
-        time.sleep(0.1)
-
-
-def _serve(name):
-    listening = socket.socket(socket.AF_UNIX)
-    try:
-        listening.bind("\0" + name)
-    except OSError:  # another worker was quicker
-        return
-    listening.listen()
-    for module in IMPORTED:
-        importlib.import_module(module)
-    gc.freeze()  # what is imported stays, so nobody need look through it
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nothing is left of a kernel that has ended
-    while sys.stdin not in select.select([listening, sys.stdin], [], [])[0]:
-        connection, _ = listening.accept()
-        with connection, connection.makefile("rw") as stream:
-            asked = json.loads(stream.readline())
-            if os.fork() == 0:
-                listening.close()
-                kernel = _kernel(*asked)
-                print(os.getpid(), file=stream, flush=True)
-                break
-    else:
-        return
-    kernel.start()
-
-
-def _kernel(connection_file, folder, environment):
+def _run(connection_file, folder, environment, is_ready):
     from ipykernel.kernelapp import IPKernelApp
 
     os.setsid()  # an interrupt is for this process and its children
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    gc.freeze()  # what is imported stays, so nobody need look through it
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
-    sys.path[0] = ""  # not the folder of this file
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     kernel = IPKernelApp.instance()
     kernel.initialize(["-f", connection_file])
-    return kernel
-
-
-if __name__ == "__main__":
-    _serve(sys.argv[1])
+    is_ready.send(True)  # its sockets listen: who connects later would try again after 0.1 s
+    kernel.start()

@@ -9,21 +9,8 @@ from dataclasses import dataclass
 import nbformat
 
 from tools.folding import code_below_questions, has_words
-from tools.notebooks import (
-    IGNORED,
-    SOURCE_HIDDEN,
-    headings,
-    is_folded,
-)
-from tools.reading import (
-    EXPLORERS,
-    calls,
-    is_call,
-    prose,
-    task_of,
-    text_of,
-    tree,
-)
+from tools.notebooks import IGNORED, SOURCE_HIDDEN, headings, is_folded
+from tools.reading import EXPLORERS, calls, is_call, prose, task_of, text_of, tree
 
 RULES = []
 
@@ -105,7 +92,7 @@ NOT_MEASURED = re.compile(
     re.MULTILINE,
 )
 NUMBERS_FROM_ELSEWHERE = {
-    "16_train_through_rounding.ipynb": {"13"},  # people who wrote the digits: digits/README.md
+    "16_train_through_rounding.ipynb": {"13"}  # people who wrote the digits: digits/README.md
 }
 
 

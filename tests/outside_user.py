@@ -11,12 +11,7 @@ from autograd_surprises.doctor import Finding, Report
 from autograd_surprises.report_card import ReportCard
 from autograd_surprises.show.picture import Picture
 from helpers import functions
-from helpers.curves import (
-    GradientCurve,
-    gradient_curve,
-    plot_gallery,
-    plot_gradient_curve,
-)
+from helpers.curves import GradientCurve, gradient_curve, plot_gallery, plot_gradient_curve
 from helpers.explore import Explorer, Playable, explore, freeze
 from helpers.functions import round_ste
 from lessons import check, expect_error, expect_warning, predict

@@ -9,11 +9,7 @@ import pytest
 
 from autograd_surprises.facts import toml_data
 from autograd_surprises.facts.sections import address
-from autograd_surprises.messages.catalogue import (
-    all_messages,
-    all_questions,
-    contains,
-)
+from autograd_surprises.messages.catalogue import all_messages, all_questions, contains
 from autograd_surprises.messages.entries import Message
 from tools.notebooks import headings, notebook_files
 from tools.reading import text_of

@@ -136,10 +136,7 @@ MADE = {
         lambda: DescentDrawing(bowl, {"halving": halve, "jumping": jump}),
         {"x1": (-5.0, 5.0, 0.5), "x2": (-5.0, 5.0, 0.5), "steps": Playable(0, 3)},
     ),
-    "estimators": (
-        EstimatorsDrawing,
-        {"temperature": (0.25, 2.0, 0.25), "samples": (1, 1000, 9)},
-    ),
+    "estimators": (EstimatorsDrawing, {"temperature": (0.25, 2.0, 0.25), "samples": (1, 1000, 9)}),
     "codebook": (
         lambda: CodebookDrawing(codebook_layer, CODES, (3.0, 1.5)),
         {"z1": (0.25, 2.75, 0.5), "z2": (-0.5, 0.5, 0.25), "beta": (0.25, 4.0, 0.25)},
@@ -220,10 +217,7 @@ MADE = {
         {"distance": (0.0, 1.5, 0.05), "logit_0": (-3.0, 3.0, 0.1)},
     ),
     "group": (GroupDrawing, {"right": (1, 3), "last": (6, 24), "divide_by": [*TOKEN_SHARES]}),
-    "close-up": (
-        lambda: CloseUpDrawing(CLAMP),
-        {"at": ["-1", "1"], "half_width": HALF_WIDTHS},
-    ),
+    "close-up": (lambda: CloseUpDrawing(CLAMP), {"at": ["-1", "1"], "half_width": HALF_WIDTHS}),
     "image maps": (image_maps, {"image": (0, 3), "asked": (0, 4)}),
     "verdict": (
         VerdictDrawing,

@@ -7,15 +7,7 @@ import torch
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
-from test_drawings import (
-    CODES,
-    bowl,
-    goals,
-    jump,
-    nearest_code,
-    outputs,
-    small_gradients,
-)
+from test_drawings import CODES, bowl, goals, jump, nearest_code, outputs, small_gradients
 
 from autograd_surprises.show.picture import Picture
 from helpers.explore.explorer import explore
@@ -83,11 +75,7 @@ def test_two_kinds_of_marks_show_the_lowest_values_that_are_defined():
     "make, error, message",
     [
         (lambda: JacobianDrawing(torch.sum, torch.ones(2)), ValueError, r"turned shape \(2,\)"),
-        (
-            lambda: JacobianDrawing(torch.log, torch.zeros(2)),
-            ValueError,
-            "x = .* not finite",
-        ),
+        (lambda: JacobianDrawing(torch.log, torch.zeros(2)), ValueError, "x = .* not finite"),
         (lambda: CurvatureDrawing(torch.sin, (3, -3)), ValueError, "with at in it, got x="),
         (
             lambda: DescentDrawing(lambda x: 0 * bowl(x), {"jumping": jump}),

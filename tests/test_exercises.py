@@ -133,7 +133,7 @@ def changed(answer, change):
 
 # What is asked for is not what a function returns, or not exactly.
 NO_TENSOR = answers.NUMBERS | {
-    *("surrogate_gradients.2", "the_doctor.1", "six_estimators.2", "a_codebook.2"),
+    *("surrogate_gradients.2", "the_doctor.1", "six_estimators.2", "a_codebook.2")
 }
 EXACT = {
     "the_report_card.2",

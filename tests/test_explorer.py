@@ -103,11 +103,7 @@ def below_0(x):
 
 
 @pytest.mark.parametrize(
-    "fn, origin",
-    [
-        (torch.zeros_like, []),
-        (lambda x: below_0(x), ["<lambda>", "below_0"]),
-    ],
+    "fn, origin", [(torch.zeros_like, []), (lambda x: below_0(x), ["<lambda>", "below_0"])]
 )
 def test_an_error_at_the_start_shows_the_readers_code(fn, origin):
     with pytest.raises((ValueError, ArithmeticError)) as raised:
@@ -135,11 +131,7 @@ def test_a_refused_value_leaves_everything_as_it_was(explorer):
 @pytest.mark.parametrize(
     "controls, error, message",
     [
-        (
-            {"stop": (0, 1)},
-            TypeError,
-            "'stop' is not a parameter of round_to: choose from step",
-        ),
+        ({"stop": (0, 1)}, TypeError, "'stop' is not a parameter of round_to: choose from step"),
         ({"step": (1, 1)}, ValueError, r"step=\(1, 1\) needs finite numbers, min < max"),
         ({"step": (0.5, 2.0, 0.0)}, ValueError, "a step above 0"),
         ({"step": (1.0, 2.0)}, ValueError, "step needs to be from 1.0 to 2.0, got 0.5"),

@@ -9,11 +9,7 @@ from answers import CHECKS
 from notebook_rules import RULES, Notebook
 
 from tools.folding import fold
-from tools.notebooks import (
-    ROOT,
-    lesson_of,
-    notebook_files,
-)
+from tools.notebooks import ROOT, lesson_of, notebook_files
 from tools.reading import FOLDED
 
 load = functools.cache(Notebook.load)

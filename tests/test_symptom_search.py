@@ -3,7 +3,7 @@
 import pytest
 
 from autograd_surprises.messages.queries import NOTHING_FOUND, Answer, find
-from lessons.start_here.index_text import WholeIndex, answers, plain_index, whole_index
+from lessons.start_here.index_text import WholeIndex, answers, whole_index
 from lessons.start_here.symptom_search import SymptomSearch
 
 TRACEBACK = """Traceback (most recent call last):
@@ -46,7 +46,7 @@ def test_without_words_nothing_is_shown(search):
 
 
 def test_the_index_is_shown_as_a_list():
-    assert (repr(WholeIndex()), WholeIndex()._repr_markdown_()) == (plain_index(), whole_index())
+    assert (repr(WholeIndex()), WholeIndex()._repr_markdown_()) == (whole_index(), whole_index())
 
 
 def test_the_old_answer_is_grey_while_the_new_one_is_sought(search, monkeypatch):

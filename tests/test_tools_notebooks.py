@@ -3,10 +3,7 @@
 import nbformat
 from nbformat.v4 import new_code_cell, new_notebook
 
-from tools.notebooks import (
-    METADATA,
-    normalise,
-)
+from tools.notebooks import METADATA, normalise
 
 
 def test_metadata_keeps_tags_and_folding():

@@ -70,10 +70,7 @@ def leaving(step: BackwardStep) -> list[tuple[Node, int]]:
 
 
 def maker_of_zeros(
-    backward: Backward,
-    zeros: torch.Tensor,
-    end: tuple[Node, int],
-    suspects: Iterable[BackwardStep],
+    backward: Backward, zeros: torch.Tensor, end: tuple[Node, int], suspects: Iterable[BackwardStep]
 ) -> BackwardStep | None:
     """The step that made most of these zeros of the gradient at `end`, if it can be proven.
 

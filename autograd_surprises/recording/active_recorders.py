@@ -78,6 +78,5 @@ def _noting_parameters(original, active):
 
 
 PATCHES = Patches(
-    (nn.Module, "__call__", _noting_modules),
-    (nn.Parameter, "__new__", _noting_parameters),
+    (nn.Module, "__call__", _noting_modules), (nn.Parameter, "__new__", _noting_parameters)
 )

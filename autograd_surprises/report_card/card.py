@@ -9,12 +9,7 @@ from autograd_surprises.show.findings import Sentence, badge, finding_html, find
 
 WRONG, REFUSED, WORKS = "silently wrong", "refused", "works"
 NOT_APPLICABLE, SKIPPED = "not applicable", "skipped"
-SHOWN = {
-    WRONG: "SILENTLY WRONG",
-    REFUSED: "REFUSED",
-    WORKS: WORKS,
-    NOT_APPLICABLE: NOT_APPLICABLE,
-}
+SHOWN = {WRONG: "SILENTLY WRONG", REFUSED: "REFUSED", WORKS: WORKS, NOT_APPLICABLE: NOT_APPLICABLE}
 COLOURS = {WRONG: RED, REFUSED: OCHRE, WORKS: GREEN, NOT_APPLICABLE: GREY}
 
 

@@ -69,12 +69,7 @@ class Finding:
             if where is not None:
                 once.setdefault(where, (label, where))
         return replace(
-            self,
-            name=name,
-            status=status,
-            places=tuple(once.values()),
-            node=node,
-            also=tuple(also),
+            self, name=name, status=status, places=tuple(once.values()), node=node, also=tuple(also)
         )
 
     @property

@@ -223,10 +223,7 @@ TINY.add(
     "{operation} is nearly flat there: its derivative is very small",
     SMALLER_INPUTS,
     "zero.saturated",
-    on={
-        "saturates Hardswish": always,
-        "softmax": lambda step: step.lets_through is not True,
-    },
+    on={"saturates Hardswish": always, "softmax": lambda step: step.lets_through is not True},
 )
 
 TINY += [TWO_VALUES, NORMALISED]

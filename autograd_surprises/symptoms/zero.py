@@ -279,10 +279,7 @@ IN_STEPS.add(
     "a mask selects no element of this batch, so this part of the loss is 0; other parts are not",
     "do nothing if there are such batches; otherwise look at the comparison that makes the mask",
     when=lambda lost: lost.mask is not None,
-    shown=lambda lost: (
-        (*at(lost.step), ("the mask was made at", lost.mask.where)),
-        lost.died,
-    ),
+    shown=lambda lost: ((*at(lost.step), ("the mask was made at", lost.mask.where)), lost.died),
     alarm=False,
 )
 

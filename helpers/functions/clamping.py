@@ -96,11 +96,7 @@ class Clamp(Function):
 
 
 def clamp(
-    x: torch.Tensor,
-    min: float | None = None,
-    max: float | None = None,
-    *,
-    bound_gradient: float,
+    x: torch.Tensor, min: float | None = None, max: float | None = None, *, bound_gradient: float
 ) -> torch.Tensor:
     """Clamp to [min, max] with its true gradient, and your own choice at the two bounds.
 

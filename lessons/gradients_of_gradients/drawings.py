@@ -125,10 +125,7 @@ class DescentDrawing(PanelDrawing):
     """
 
     def __init__(
-        self,
-        fn: Callable,
-        methods: Mapping[str, Callable],
-        start: tuple[float, float] = (0.0, 0.0),
+        self, fn: Callable, methods: Mapping[str, Callable], start: tuple[float, float] = (0.0, 0.0)
     ):
         self.fn, self.methods, self.name = fn, dict(methods), " and ".join(methods)
         self._last = None

@@ -4,14 +4,12 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from lessons.asking.answers import call_answer, expect_close, short_list
+from lessons.asking.answers import call_answer, short_list
 from lessons.asking.arguments import (
     expect_kept,
     expect_new_gradient,
     leaf_with_old_grad,
     preset_grad,
-    random_tensors,
-    small_network,
 )
 from lessons.asking.registry import Wrong, check_of
 
@@ -106,56 +104,3 @@ def check_hessian_vector_product(answer, formula, f, last, n, dtype):
             "H row by row. Two calls are enough, however long x is."
         )
     expect_kept("x.grad", x)
-
-
-def _penalties(model, x):
-    """The right penalty, and what known mistakes make of it."""
-    x = x.detach().requires_grad_()
-    weights = tuple(model.parameters())
-    of_x, *of_weights = torch.autograd.grad(model(x).sum(), (x, *weights), create_graph=True)
-    norms = of_x.norm(dim=1)
-    all_weights = torch.cat([gradient.flatten() for gradient in of_weights])
-    return ((norms - 1) ** 2).mean(), {
-        "That is one norm over all samples, expected one for each.": (of_x.norm() - 1) ** 2,
-        "That is the gradient of the mean, divided by the number of samples: use the sum.": (
-            ((norms / len(x) - 1) ** 2).mean()
-        ),
-        "That is the gradient with respect to the weights, not to x.": (
-            (all_weights.norm() - 1) ** 2
-        ),
-    }
-
-
-@check_of(
-    "gradients_of_gradients.3",
-    "The penalty has a graph that leads to the weights, so it trains them.",
-    inputs=[(3, torch.float64, False), (5, torch.float32, True)],
-)
-def check_repaired_penalty(answer, samples, dtype, requires_grad):
-    model = small_network(2, 3, 1, dtype)
-    weights = dict(model.named_parameters())
-    x = random_tensors(0, (samples, 2), dtype=dtype)[0].requires_grad_(requires_grad)
-    expected, mistakes = _penalties(model, x)
-    gradients = torch.autograd.grad(expected, weights.values(), materialize_grads=True)
-    leaves = {**weights, "x": x} if requires_grad else weights
-    preset_grad(*leaves.values())
-    no_x = "x came without requires_grad, so no gradient reaches it: work on a detached copy."
-    yours = call_answer(answer, model, x, cures={"Tensors does not require grad": no_x})
-    expect_close("penalty", yours, expected, mistakes)
-    if x.requires_grad != requires_grad:
-        raise Wrong(
-            f"x.requires_grad after the call: yours {x.requires_grad}, expected {requires_grad}: "
-            "x belongs to the caller, so work on a detached copy."
-        )
-    for name, leaf in leaves.items():
-        expect_kept(f"{name}.grad", leaf)
-    if not yours.requires_grad:
-        raise Wrong(
-            "the penalty is right but has no grad_fn, so it trains nothing: take the gradient in "
-            "it with create_graph=True, and cut nothing after that."
-        )
-    yours = torch.autograd.grad(yours, weights.values(), materialize_grads=True)
-    for name, gradient, right in zip(weights, yours, gradients, strict=True):
-        where = f"the penalty is right, but its own gradient with respect to {name}"
-        why = "A part of the penalty is cut out of the graph."
-        expect_close(where, gradient, right, why=why)

@@ -52,7 +52,7 @@ def check_clipped_loss(answer, ratios, advantages, low, high, dtype):
     right = _clipped_loss(after, old, advantage, low, high)
     (expected,) = torch.autograd.grad(right, after, upstream)
     mistakes = {
-        "log_p is detached, so nothing trains: detach old_log_p instead.": torch.zeros_like(new),
+        "log_p is detached, so nothing trains: detach old_log_p instead.": torch.zeros_like(new)
     }
     expect_close(f"{where}: gradient with respect to log_p", of_after, expected, mistakes)
     why = "It is a constant here: detach it."

@@ -11,11 +11,7 @@ from helpers.curves.marks import ON_WHITE
 from lessons.drawings.panel import HATCHED, PanelDrawing, set_each
 
 # The term of a drawn option, from r = log p − log q.
-KL_TERMS = {
-    "k1": lambda r: r,
-    "k2": lambda r: r**2 / 2,
-    "k3": lambda r: (-r).exp() - 1 + r,
-}
+KL_TERMS = {"k1": lambda r: r, "k2": lambda r: r**2 / 2, "k3": lambda r: (-r).exp() - 1 + r}
 REACH = 0.97  # of the arrows
 SEEN = 0.005  # a shorter arrow has no direction
 

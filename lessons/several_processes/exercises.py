@@ -10,10 +10,7 @@ from lessons.asking.registry import Wrong, check_of
 @check_of(
     "several_processes.1",
     "Every sample counts the same, wherever it is.",
-    inputs=[
-        ((1, 2, 5), torch.float32),
-        ((3, 0), torch.float64),
-    ],
+    inputs=[((1, 2, 5), torch.float32), ((3, 0), torch.float64)],
 )
 def check_loss_of_process(answer, lengths, dtype):
     everywhere, processes = sum(lengths), len(lengths)

@@ -19,14 +19,14 @@ class WholeIndex:
     """All questions and messages, shown as a list.
 
     >>> print(str(WholeIndex()).splitlines()[0])
-    ASKED MOST OFTEN
+    **Asked most often**
     """
 
     def _repr_markdown_(self):
         return whole_index()
 
     def __repr__(self):
-        return plain_index()
+        return whole_index()
 
 
 def whole_index() -> str:
@@ -45,19 +45,6 @@ def whole_index() -> str:
             lines.append(f"- {texts} {_link(first.address)}" if alone else f"- {texts}")
             below = others if alone else entry.causes
             lines += [f"  - {escaped(each.what)}: {_link(each.address)}" for each in below]
-    return "\n".join(lines[1:])
-
-
-def plain_index() -> str:
-    """The index as plain text: each entry, and below it its causes, with their sections."""
-    lines = []
-    for group, title in enumerate(GROUPS):
-        lines += ["", title.upper()]
-        for entry in _listed(group):
-            lines += entry.texts
-            for cause in entry.causes:
-                what = f"{cause.what}: " if cause.what else ""
-                lines.append(f"    {what}{section_name(cause.address)}")
     return "\n".join(lines[1:])
 
 

@@ -10,10 +10,7 @@ from lessons.asking.registry import Wrong, check_of
 @check_of(
     "three_patches.1",
     "Its gradient drives looks apart that would draw the same patch.",
-    inputs=[
-        random_tensors(0, (3, 4), dtype=torch.float32),
-        random_tensors(0, (4, 6)),
-    ],
+    inputs=[random_tensors(0, (3, 4), dtype=torch.float32), random_tensors(0, (4, 6))],
 )
 def check_overlap(answer, scores):
     where = f"overlap(scores of shape {tuple(scores.shape)})"

@@ -94,10 +94,7 @@ def _around_clamp(clamp, active):
 
 
 # So that the verdict is the same with every version of torch.
-CLAMP_OF_2_14 = Patches(
-    (torch, "clamp", _around_clamp),
-    (torch.Tensor, "clamp", _around_clamp),
-)
+CLAMP_OF_2_14 = Patches((torch, "clamp", _around_clamp), (torch.Tensor, "clamp", _around_clamp))
 
 
 @check_of(

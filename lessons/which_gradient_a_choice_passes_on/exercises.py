@@ -14,10 +14,7 @@ NO_GRAPH = (
 @check_of(
     "which_gradient_a_choice_passes_on.1",
     "Two options are chosen, and every score gets a gradient.",
-    inputs=[
-        (torch.tensor([0.5, 2.0, -1.0, 1.25]), 2.0),
-        (*random_tensors(0, (3, 5)), 0.5),
-    ],
+    inputs=[(torch.tensor([0.5, 2.0, -1.0, 1.25]), 2.0), (*random_tensors(0, (3, 5)), 0.5)],
 )
 def check_top_two(answer, scores, temperature):
     where = f"straight_through_top_two(scores of shape {tuple(scores.shape)}, {temperature:g})"

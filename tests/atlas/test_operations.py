@@ -4,10 +4,7 @@ import pytest
 import torch
 
 from autograd_surprises.atlas import measure
-from autograd_surprises.atlas.elementwise_operations import (
-    Operation,
-    unary_operations,
-)
+from autograd_surprises.atlas.elementwise_operations import Operation, unary_operations
 from autograd_surprises.atlas.installed import without_aliases
 from autograd_surprises.atlas.rows import EXPRESSIONS
 
@@ -18,8 +15,7 @@ def found():
 
 
 @pytest.mark.parametrize(
-    "call",
-    ["torch.abs(x)", "torch.round(x)", "F.silu(x)", "F.relu6(x)", "special.erfcx(x)"],
+    "call", ["torch.abs(x)", "torch.round(x)", "F.silu(x)", "F.relu6(x)", "special.erfcx(x)"]
 )
 def test_operations_of_x_alone_are_found(call, found):
     assert call in found

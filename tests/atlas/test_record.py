@@ -6,14 +6,7 @@ from math import inf, nan
 
 import pytest
 
-from autograd_surprises.atlas import (
-    Operation,
-    atlas,
-    atlas_table,
-    changes,
-    measure,
-    versions,
-)
+from autograd_surprises.atlas import Operation, atlas, atlas_table, changes, measure, versions
 from autograd_surprises.atlas.installed import installed_version, survey
 from autograd_surprises.atlas.record import FOLDER, as_text, from_text, stored
 from autograd_surprises.atlas.rows import NOTES

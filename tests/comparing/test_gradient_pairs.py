@@ -66,10 +66,7 @@ def test_a_kink():
         ({"b": RIGHT, "again": RIGHT * 1.1}, "run a gives other gradients each time"),
         ({"b": RIGHT * (1 + 1e-5), "exact": None}, "it has no float64"),
         ({"b": RIGHT * 1.1, "exact": (RIGHT * 1.2, RIGHT * 1.2)}, "in float64 the"),
-        (
-            {"b": RIGHT * 1.01, "exact": (RIGHT * 1.02, RIGHT * 1.02)},
-            "in float64 the",
-        ),
+        ({"b": RIGHT * 1.01, "exact": (RIGHT * 1.02, RIGHT * 1.02)}, "in float64 the"),
     ],
 )
 def test_what_cannot_be_told(facts, part):

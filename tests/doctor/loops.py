@@ -383,8 +383,5 @@ HEALTHY |= {name: (loop, "") for name, loop in [
                             ("a late step", {4: HUGE, 5: 8.0}), ("the last step", {8: HUGE})]),
 ]}  # fmt: skip
 HEALTHY["one step of a warm-up"] = lambda: at_rate(0.01, 1, warm_up=100), "early"
-HEALTHY["steps by hand"] = (
-    lambda: each_step(update_by_hand),
-    "no step() of an optimizer was seen",
-)
+HEALTHY["steps by hand"] = (lambda: each_step(update_by_hand), "no step() of an optimizer was seen")
 HEALTHY["all steps skipped, fused"] = lambda: scaled(3, ALWAYS, fused=True), "skipped-steps"

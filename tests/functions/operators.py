@@ -132,13 +132,7 @@ def with_step(surrogate, slope):
 
 
 def straight_through(function, value, kinks=HALVES, **parameters):
-    return Operator(
-        lambda x: function(x, **parameters),
-        value,
-        one,
-        kinks,
-        identity,
-    )
+    return Operator(lambda x: function(x, **parameters), value, one, kinks, identity)
 
 
 # A power of two as scale: then x / scale is exact, and so are the places of the kinks.

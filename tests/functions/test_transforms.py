@@ -10,11 +10,7 @@ from torch.func import grad, jvp, vjp, vmap
 
 from autograd_surprises.report_card import report_card
 from tests.functions.operators import OPERATORS, OTHERS, among_others
-from tests.functions.test_formulas import (
-    expected_gradient,
-    same,
-    upstream_for,
-)
+from tests.functions.test_formulas import expected_gradient, same, upstream_for
 
 # torch's own, when it first differentiates forwards, and when Inductor starts
 pytestmark = [
@@ -40,7 +36,7 @@ def with_others(name, x, vector):
 NOT_WORKING = {
     "argmax_ste": dict.fromkeys(
         ["inf upstream", "large x", "inf, NaN and -0", "empty", "0-d"], "not applicable"
-    ),
+    )
 }
 
 

@@ -36,5 +36,5 @@ WRONG = {
             gate(lambda s, chosen: s.detach().softmax(-1) * chosen),
             "respect to scores: yours is NoneType … Leave out detach()",
         ),
-    },
+    }
 }

@@ -49,5 +49,5 @@ WRONG = {
             lambda a, b, x: tuple(grad(loss, x, retain_graph=True)[0] for loss in (a, b)),
             "still alive, expected freed",
         ),
-    },
+    }
 }

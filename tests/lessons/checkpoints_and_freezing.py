@@ -85,9 +85,7 @@ RIGHT = {
         "not reentrant": not_reentrant,
         "an input that requires": input_that_requires,
     },
-    "checkpoints_and_freezing.2": {
-        "functional_call": through_functional_call,
-    },
+    "checkpoints_and_freezing.2": {"functional_call": through_functional_call},
 }
 
 WRONG = {

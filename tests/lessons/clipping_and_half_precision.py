@@ -134,9 +134,7 @@ def clipped_by_a_larger_limit(parameters, optimizer, scaler, loss, limit):
 
 
 RIGHT = {
-    "clipping_and_half_precision.1": {
-        "as torch does": clipped_as_torch_does,
-    },
+    "clipping_and_half_precision.1": {"as torch does": clipped_as_torch_does},
     "clipping_and_half_precision.2": {
         "zeroed at the end": zeroed_at_the_end,
         "a larger limit": clipped_by_a_larger_limit,

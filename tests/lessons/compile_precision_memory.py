@@ -45,7 +45,7 @@ RIGHT = {
         "where, without a class": lambda x: copied_sign(
             x, lambda x: torch.where(x.abs() <= 1, x, 0)
         ),
-    },
+    }
 }
 
 WRONG = {
@@ -66,5 +66,5 @@ WRONG = {
             frugal(masked, forward=lambda x: torch.where(x >= 0, 1.0, -1.0).to(x.dtype)),
             "x = 0: yours 1, expected 0",
         ),
-    },
+    }
 }

@@ -31,9 +31,7 @@ RIGHT = {
             lambda y, g: g * (1 - y.abs()) ** 2, save=lambda inputs, output: [output]
         ),
     },
-    "custom_operators.2": {
-        "at 0.5, two decimals": ("third", 0.5, 0.8),
-    },
+    "custom_operators.2": {"at 0.5, two decimals": ("third", 0.5, 0.8)},
 }
 
 WRONG = {
@@ -43,10 +41,7 @@ WRONG = {
             operator(lambda x, g: g / (1 + x.abs())),
             "gradient at x = -3 … the square is missing",
         ),
-        "x for |x|": (
-            operator(lambda x, g: g / (1 + x) ** 2),
-            "Below 0 the slope needs |x|",
-        ),
+        "x for |x|": (operator(lambda x, g: g / (1 + x) ** 2), "Below 0 the slope needs |x|"),
         "of the identity": (operator(lambda x, g: g.clone()), "the gradient of x itself"),
         "torch's own": (F.softsign, "they do not come from an operator … Call the operator"),
         "the input's formula with the output": (

@@ -1,6 +1,5 @@
 """Wrong answers to the exercises on differentiating a gradient."""
 
-import pytest
 import torch
 from torch.autograd import grad
 
@@ -37,55 +36,6 @@ def row_by_row(f, x, v):
     return torch.stack(rows)
 
 
-def penalty(reduce, create_graph=True):
-    """An answer that reduces the gradients of all samples to one number."""
-
-    def answer(model, x):
-        x = x.detach().requires_grad_()
-        return reduce(grad(model(x).sum(), x, create_graph=create_graph)[0])
-
-    return answer
-
-
-def off_one(gradients):
-    """The right way to reduce: each norm should be 1."""
-    return ((gradients.norm(dim=1) - 1) ** 2).mean()
-
-
-def half_detached(gradients):
-    norms = gradients.norm(dim=1)
-    return ((norms - 1) * (norms.detach() - 1)).mean()
-
-
-def to_the_weights(model, x):
-    gradients = grad(model(x).sum(), tuple(model.parameters()), create_graph=True)
-    return (torch.cat([gradient.flatten() for gradient in gradients]).norm() - 1) ** 2
-
-
-def x_as_it_comes(model, x):
-    return off_one(grad(model(x).sum(), x, create_graph=True)[0])
-
-
-def x_changed(model, x):
-    return x_as_it_comes(model, x.requires_grad_())
-
-
-def penalty_by_backward(model, x, **options):
-    x.grad = None
-    torch.set_warn_always(True)  # or this would be the only warning of a reference cycle
-    try:
-        with pytest.warns(UserWarning, match="create_graph=True will create a reference cycle"):
-            model(x).sum().backward(create_graph=True, **options)
-    finally:
-        torch.set_warn_always(False)
-    return off_one(x.grad)
-
-
-def x_grad_written(model, x):
-    x = x if x.requires_grad else x.detach().requires_grad_()
-    return penalty_by_backward(model, x, inputs=[x])
-
-
 WRONG = {
     "gradients_of_gradients.1": {
         "the first derivative": (
@@ -118,28 +68,5 @@ WRONG = {
         "H built": (lambda f, x, v: hessian(f, x) @ v, "a tensor of 3600"),
         "row by row": (row_by_row, "computes sin(x) "),
         "no weights": (lambda f, x, v: grad(gradient(f, x) * v, x)[0], "needs weights: v"),
-    },
-    "gradients_of_gradients.3": {
-        "no create_graph": (
-            penalty(off_one, create_graph=False),
-            "no grad_fn … create_graph=True",
-        ),
-        "half detached": (penalty(half_detached), "with respect to 0.weight, entry [0, 0]"),
-        "one norm over the batch": (
-            penalty(lambda gradients: (gradients.norm() - 1) ** 2),
-            "That is one norm over all samples",
-        ),
-        "of the mean": (
-            penalty(lambda gradients: off_one(gradients / len(gradients))),
-            "divided by the number of samples",
-        ),
-        "to the weights": (to_the_weights, "with respect to the weights, not to x"),
-        "x as it comes": (x_as_it_comes, "x came without requires_grad"),
-        "x changed": (x_changed, "x.requires_grad after the call: yours True, expected False"),
-        "x.grad emptied": (x_grad_written, "x.grad after the call, entry [0, 0]: yours "),
-        "by backward": (
-            lambda model, x: penalty_by_backward(model, x.detach().requires_grad_()),
-            "0.weight.grad after the call, entry [0, 0]: yours ",
-        ),
     },
 }

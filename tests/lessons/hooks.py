@@ -28,12 +28,7 @@ class ClampsGradient(Function):
         return grad_output.clamp(-ctx.limit, ctx.limit), None
 
 
-RIGHT = {
-    "hooks.1": {
-        "a clone": hooked(clamp),
-        "a Function": ClampsGradient.apply,
-    },
-}
+RIGHT = {"hooks.1": {"a clone": hooked(clamp), "a Function": ClampsGradient.apply}}
 
 WRONG = {
     "hooks.1": {
@@ -59,5 +54,5 @@ WRONG = {
             "x.grad … The path through the result is cut.",
         ),
         "no history": (lambda x, limit: x.detach(), "has no history: no gradient reaches x"),
-    },
+    }
 }

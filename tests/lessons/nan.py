@@ -47,11 +47,7 @@ def padding_counts(weight, tokens, seen, target):
     )
 
 
-RIGHT = {
-    "nan.1": {
-        "log_softmax": of_classes(lambda scores: torch.log_softmax(scores, dim=1)),
-    }
-}
+RIGHT = {"nan.1": {"log_softmax": of_classes(lambda scores: torch.log_softmax(scores, dim=1))}}
 WRONG = {
     "nan.1": {
         "as it was": (of_classes(log_of_softmax), "yours inf … A probability is rounded to 0"),

@@ -47,11 +47,7 @@ def sorted_copies(weight):
     return weight.detach().sort().values[-2:]
 
 
-RIGHT = {
-    "none.2": {
-        "sorted": penalized_by(lambda weight: weight.sort().values[-2:]),
-    }
-}
+RIGHT = {"none.2": {"sorted": penalized_by(lambda weight: weight.sort().values[-2:])}}
 WRONG = {
     "none.1": {
         "as it was": (
@@ -73,10 +69,7 @@ WRONG = {
     "none.2": {
         "as it was": (penalized_by(as_numbers), "yours 1.5752 … A Python number has no gradient"),
         "detached": (penalized_by(sorted_copies), "detach keeps the value and cuts the gradient"),
-        "no penalty": (
-            lambda w, x, t: ((x @ w - t) ** 2).mean(),
-            "The penalty is missing",
-        ),
+        "no penalty": (lambda w, x, t: ((x @ w - t) ** 2).mean(), "The penalty is missing"),
         "all weights": (penalized_by(lambda weight: weight), "That is the penalty on all weights"),
         "largest in size": (
             penalized_by(lambda weight: weight.abs().topk(2).values),

@@ -62,7 +62,7 @@ RIGHT = {
     "one_batch_in_pieces.1": {
         "divided at the end": accumulated_once,
         "without padding": without_padding,
-    },
+    }
 }
 
 WRONG = {
@@ -86,5 +86,5 @@ WRONG = {
         "sums": (accumulated(lambda s, y, b, k: sums(s, y)), "That is the sum over all labels"),
         "all at once": (all_at_once, "backward reached weight 1 times for 3 batches"),
         "cleared in the loop": (cleared, "Only the last batch is left"),
-    },
+    }
 }

@@ -101,12 +101,7 @@ def by_grad(x, **options):
     return torch.autograd.grad((y**2).sum(), y, **options)[0]
 
 
-RIGHT = {
-    "parameter_or_variable.2": {
-        "retained": by_retaining,
-        "autograd.grad": by_grad,
-    }
-}
+RIGHT = {"parameter_or_variable.2": {"retained": by_retaining, "autograd.grad": by_grad}}
 
 WRONG = {
     "parameter_or_variable.1": {

@@ -6,8 +6,8 @@ RIGHT = {
     "several_processes.1": {
         "a mean where there are any": lambda losses, everywhere, processes: (
             losses.mean() * len(losses) * processes / everywhere if len(losses) else losses.sum()
-        ),
-    },
+        )
+    }
 }
 
 WRONG = {
@@ -42,5 +42,5 @@ WRONG = {
             ),
             "3 + 0 … does not lead back to the weights … DDP in the other processes waits",
         ),
-    },
+    }
 }

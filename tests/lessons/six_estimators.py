@@ -52,9 +52,7 @@ def gumbel_at(name, temperature):
 
 
 RIGHT = {
-    "six_estimators.1": {
-        "with cross_entropy": with_cross_entropy,
-    },
+    "six_estimators.1": {"with cross_entropy": with_cross_entropy},
     "six_estimators.2": {
         "soft and warmer": gumbel_at("Gumbel soft", 0.5),
         "hard, between the usual temperatures": gumbel_at("Gumbel hard", 0.4),

@@ -22,10 +22,7 @@ def box(u, width=0.5):
 
 
 RIGHT = {
-    "surrogate_gradients.1": {
-        "a float": lambda start: nearest(start).item(),
-        "a tensor": nearest,
-    }
+    "surrogate_gradients.1": {"a float": lambda start: nearest(start).item(), "a tensor": nearest}
 }
 
 WRONG = {

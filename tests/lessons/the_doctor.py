@@ -31,5 +31,5 @@ WRONG = {
         ),
         "0 for none": (lambda *loop: (bad_steps(*loop) or [0])[0], "yours 0, expected None"),
         "never": (lambda *loop: bad_steps(*loop) and None, "yours None, expected 4"),
-    },
+    }
 }

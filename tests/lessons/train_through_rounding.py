@@ -77,10 +77,7 @@ WRONG = {
             one_line,
             "gradient with respect to x at x = -0.9: yours 3, expected 0",
         ),
-        "0 at the bound": (
-            zero_at_bound,
-            "x = 0.2: yours 0, expected 4 … bound_gradient=1",
-        ),
+        "0 at the bound": (zero_at_bound, "x = 0.2: yours 0, expected 4 … bound_gradient=1"),
         "not clamped": (not_clamped, "value at x = "),
     },
     "train_through_rounding.2": {

@@ -17,9 +17,7 @@ RIGHT = {
     "zero.1": {
         "dead if nothing comes out": lambda w, b, x: revived(w, b, x, lambda h: ~(h > 0).any(0))
     },
-    "zero.2": {
-        "two scores": squared(lambda s: torch.softmax(torch.stack([0 * s, s]), 0)[1]),
-    },
+    "zero.2": {"two scores": squared(lambda s: torch.softmax(torch.stack([0 * s, s]), 0)[1])},
 }
 WRONG = {
     "zero.1": {

@@ -9,11 +9,7 @@ import pytest
 import torch
 from faulty import identity
 
-from autograd_surprises.report_card import (
-    CardRow,
-    ReportCard,
-    report_card,
-)
+from autograd_surprises.report_card import CardRow, ReportCard, report_card
 from autograd_surprises.report_card.questions import COMPILED, ask
 from autograd_surprises.report_card.subject import Subject
 from tools.notebooks import notebook_files

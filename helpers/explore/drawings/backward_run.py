@@ -172,10 +172,7 @@ class BackwardDrawing(Drawing):
             for i, texts in enumerate(_words(steps, step)):
                 pad = 2 * PAD if 0 < i <= len(steps.stops) else 0
                 lines = [texts[0], *texts[1].splitlines()]
-                size = {
-                    "width": max(map(_width, lines)) + pad,
-                    "height": len(lines) * LINE + pad,
-                }
+                size = {"width": max(map(_width, lines)) + pad, "height": len(lines) * LINE + pad}
                 for name, inches in size.items():
                     _, most = ranges.get(f"{name} {i}", (0, 0))
                     ranges[f"{name} {i}"] = 0, max(most, inches)
