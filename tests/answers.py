@@ -10,13 +10,15 @@ Those of a lesson are in tests/lessons/. The facts stand in the message; " … "
 """
 
 from functools import cache
+from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import nbformat
 from torch.autograd import Function
 
-from lessons.asking.registry import all_checks
+import lessons
+from lessons.asking.registry import registered
 from tools.notebooks import notebook_files, sections, setup_cell
 
 
@@ -35,7 +37,9 @@ def function(forward, backward, save=None, **members):
     return Made.apply
 
 
-CHECKS = all_checks()
+for file in sorted(Path(lessons.__file__).parent.glob("*/exercises.py")):
+    import_module(f"lessons.{file.parent.name}.exercises")
+CHECKS = registered
 RIGHT, WRONG = {}, {}
 for file in sorted(Path(__file__).parent.glob("lessons/*.py")):
     spec = spec_from_file_location(f"answers_{file.stem}", file)

@@ -1,6 +1,7 @@
 """The digits, and how well networks of few bits learn to read them."""
 
 import functools
+import math
 from dataclasses import replace
 
 import pytest
@@ -20,6 +21,7 @@ from lessons.digits import (
 from lessons.digits.autoencoder import VQVAE, codes_in_use, squared_error, train_vqvae
 from lessons.digits.epochs import epochs
 from lessons.digits.figure import show_codebook
+from lessons.digits.learning import batches, show_losses
 from lessons.digits.networks import initial_scale
 
 
@@ -128,3 +130,20 @@ def test_codes_in_use_are_squares():
     codes = torch.tensor([[0.0, 0.0], [9.0, 9.0]])
     lines = show_codebook({"at first": (codes[:1], codes)}).axes[0].lines
     assert {line.get_marker(): line.get_xdata()[0] for line in lines} == {".": 0, "s": 0, "X": 9}
+
+
+def test_batches_are_the_same_at_each_call_and_take_turns():
+    once, again = list(batches(13)), list(batches(13))
+    for (images, labels), (same_images, same_labels) in zip(once, again, strict=True):
+        assert images.shape == (100, 64) and len(labels) == 100
+        assert torch.equal(images, same_images) and torch.equal(labels, same_labels)
+    assert torch.equal(once[0][0], once[12][0]) and not torch.equal(once[0][0], once[11][0])
+    seen = torch.cat([images for images, _ in once[:12]])
+    assert len(seen.unique(dim=0)) == len(IMAGES[TRAINING[:1200]].unique(dim=0))
+
+
+def test_a_loss_is_drawn_beside_that_of_a_guess():
+    (axes,) = show_losses([2.5, 1.0, 0.5]).axes
+    guess, losses = (line.get_ydata() for line in axes.lines)
+    assert set(guess) == {math.log(10)} and list(losses) == [2.5, 1.0, 0.5]
+    assert axes.get_title() == "Reading digits: loss 2.50 to 0.50"

@@ -1,13 +1,18 @@
 """What a reader has solved is remembered, and nothing else is."""
 
 import types
+from collections import Counter
 
 import IPython
 import pytest
-from answers import solutions
+from answers import CHECKS, solutions
 
 from lessons import check
 from lessons.asking import solved
+from tools.notebooks import lesson_of, notebook_files
+
+LESSONS = Counter(exercise.rpartition(".")[0] for exercise in CHECKS)
+COUNTS = [str(LESSONS[each]) for each in map(lesson_of, notebook_files()) if each in LESSONS]
 
 
 @pytest.fixture
@@ -30,6 +35,7 @@ def test_an_answer_counts_once_and_neither_a_wrong_one_nor_the_folded_solution(r
     assert run("…", lambda x: x) == "0 of 3"
     assert [run("…", right), run("…", right)] == ["1 of 3"] * 2
     assert solved.solved() == {"override_backward.3"}
+    assert [text.split()[-1] for _, text in solved.progress().rows] == COUNTS
     solved.FILE.unlink()
     assert run("…", lambda x: x) == "0 of 3", "the file may be deleted"
 

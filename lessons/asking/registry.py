@@ -56,17 +56,6 @@ def find_check(exercise: str) -> Check:
     return registered[exercise]
 
 
-def all_checks() -> dict[str, Check]:
-    """The checks of all lessons.
-
-    >>> "override_backward.2" in all_checks()
-    True
-    """
-    for file in sorted(Path(__file__).parents[1].glob("*/exercises.py")):
-        import_module(f"lessons.{file.parent.name}.exercises")
-    return registered
-
-
 def check_of(
     exercise: str,
     praise: str,

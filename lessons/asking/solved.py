@@ -2,14 +2,15 @@
 
 import json
 import os
+import re
 from collections import Counter
 from pathlib import Path
 
 from autograd_surprises.facts.toml_data import read_toml
 from autograd_surprises.show.table import Table
-from lessons.asking.registry import all_checks
 
 STATE = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+CHECKED = re.compile(r'^@check_of\(\s*"(\w+)\.\d+"', re.MULTILINE)  # importing them takes longer
 FILE = STATE / "autograd_surprises" / "solved.json"
 
 
@@ -40,7 +41,8 @@ def progress() -> Table:
     >>> progress().headings
     ('notebook', 'solved')
     """
-    known = Counter(exercise.rpartition(".")[0] for exercise in all_checks())
+    files = Path(__file__).parents[1].glob("*/exercises.py")
+    known = Counter(each for file in files for each in CHECKED.findall(file.read_text("utf-8")))
     done = Counter(exercise.rpartition(".")[0] for exercise in solved())
     rows = {}
     for notebook in sorted(read_toml("facts/sections.toml")):

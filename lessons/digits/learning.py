@@ -25,18 +25,16 @@ def show_losses(losses: Sequence[float]) -> Picture:
     """Draw the loss at each step, and that of a guess among ten digits, which is ln 10.
 
     >>> show_losses([2.4, 0.5]).summary
-    'The loss starts at 2.40 and ends at 0.50. A guess has 2.30.'
+    'Reading digits: loss 2.40 to 0.50; a guess has 2.30'
     """
     figure = Picture(6, 3)
     axes = figure.subplots()
     axes.axhline(math.log(10), color="#999999", ls="--", lw=1)
-    axes.text(len(losses) - 1, math.log(10), "a guess", ha="right", va="bottom")
+    axes.text(len(losses) - 1, math.log(10) - 0.1, "a guess", ha="right", va="top")
     axes.plot(losses, color=VALUE_COLOUR, lw=2)
-    axes.set(ylim=(0, 3.2), xlabel="step", ylabel="loss", title="Reading digits")
-    figure.summary = (
-        f"The loss starts at {losses[0]:.2f} and ends at {losses[-1]:.2f}. "
-        f"A guess has {math.log(10):.2f}."
-    )
+    title = f"Reading digits: loss {losses[0]:.2f} to {losses[-1]:.2f}"
+    axes.set(ylim=(0, 3.2), xlabel="step", ylabel="loss", title=title)
+    figure.summary = f"{title}; a guess has {math.log(10):.2f}"
     return figure
 
 

@@ -66,6 +66,9 @@ def notebook_source(path: Path, frozen: dict) -> str:
             asked = f"{cell.id}-0" if asks else asked
             cell.metadata = _folding(cell, asked)
             cell.outputs = _outputs(cell, frozen)
+            for data in (output.get("data", {}) for output in cell.outputs):
+                if "text/markdown" in data:
+                    data["text/markdown"] = with_links(data["text/markdown"], path.parent)
     note = f"\n\n*On this page, sliders and questions work. To run cells,* {WITH_A_KERNEL}.\n"
     notebook.cells[0].source = notebook.cells[0].source.replace("\n", note, 1)
     return nbformat.writes(notebook)
