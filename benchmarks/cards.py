@@ -1,7 +1,7 @@
 """The report cards of other libraries' functions, and of ours beside them.
 
     python benchmarks/cards.py           some minutes
-    python benchmarks/cards.py --store   and store them for notebook 14
+    python benchmarks/cards.py --store   and store them for the_report_card
 
 Needs: pip install -c constraints.txt -e . --group peers.
 """

@@ -2,7 +2,7 @@
 
     python benchmarks/functions.py                      some minutes, on a quiet machine
     python benchmarks/functions.py round_ste sign_ste   only these operators
-    python benchmarks/functions.py --store              and store them for notebook 15
+    python benchmarks/functions.py --store              and store them for the lesson
 
 Needs: pip install -c constraints.txt -e . --group peers. All contenders take turns in random order.
 benchmarks/README.md says what is measured, and holds the last result.
@@ -33,7 +33,7 @@ ROUNDS, THREADS = 30, (1, 2)
 VALUE = 1e-7  # one float32 beside 1: hard + soft - soft.detach() is not always 1
 CALLS = {1_000: 50, 100_000: 15, 10_000_000: 1}  # in one turn, for each number of elements
 MIDDLE, LARGE = 1, 2  # the second and the third of these
-STORED = Path(lessons.__path__[0], "measured", "functions.json")  # for notebook 15
+STORED = Path(lessons.__path__[0], "measured", "functions.json")  # for compile_precision_memory
 
 # operator, peers, which numbers of elements, and the part of each peer's time that ours may take,
 # on 1 thread

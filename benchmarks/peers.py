@@ -47,7 +47,7 @@ class Contender(NamedTuple):
 
 
 def round_without_function(x):
-    """As in notebook 14: a clone, and its numbers overwritten."""
+    """As in the_report_card: a clone, and its numbers overwritten."""
     y = x.clone()
     y.detach().round_()
     return y

@@ -3,7 +3,7 @@
 Each is a class, a `torch.autograd.Function` with `forward` and `backward`, and a function that
 people call: `round_ste(x)`. All work under torch.func, forward mode, torch.compile and autocast,
 in float64, float32, bfloat16 and float16. Notebook 04 builds one of them step by step, and
-notebooks 14 and 15 show what each of its lines is for.
+notebooks 17 and 18 show what each of its lines is for.
 
 A straight-through estimator (STE) has the value of one function and the gradient of another:
 Bengio, Léonard, Courville 2013, https://arxiv.org/abs/1308.3432.
