@@ -1,7 +1,7 @@
 """One straight-through round as a Function, as an operator of torch.library and as one in C++.
 
     python benchmarks/operators.py           a minute or two, half of it for the C++ compiler
-    python benchmarks/operators.py --store   store it under this torch's version, for custom_operators
+    python benchmarks/operators.py --store   store it under this torch's version, for the lesson
 
 What their report cards say, and what a call costs. C++ needs a compiler and ninja; without them,
 it is left out.

@@ -1,7 +1,7 @@
 """What the report card finds in released libraries, and lines that show it without the card.
 
     python -m cases.library_cards            one minute
-    python -m cases.library_cards --store    also writes docs/report_cards.md and the_report_card's data
+    python -m cases.library_cards --store    also writes docs/report_cards.md and the lesson's data
 
 It needs the packages of the group `real`, which `make cases` installs. The functions, the lines and
 what a user sees stand in library_functions.toml.

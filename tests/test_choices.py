@@ -1,4 +1,4 @@
-"""The four choices of which_gradient_a_choice_passes_on: their exact gradient, and what each estimator gets wrong."""
+"""The four choices of their lesson: the exact gradient, and what each estimator gets wrong."""
 
 import pytest
 import torch

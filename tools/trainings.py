@@ -1,4 +1,4 @@
-"""Train again what train_through_rounding, a_codebook and three_patches show of many trainings, and store it: some minutes.
+"""Train again what three lessons show of many trainings, and store it: some minutes.
 
     python -m tools.trainings
 
