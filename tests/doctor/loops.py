@@ -146,6 +146,15 @@ def in_bfloat16(lr, steps=4, warm_up=0):
     train(adam, lambda step: model(x).square().mean(), steps, after)
 
 
+def second_group_warmed_up():
+    layer = nn.Linear(64, 64).bfloat16()
+    groups = [{"params": [layer.bias]}, {"params": [layer.weight]}]
+    adam = torch.optim.AdamW(groups, lr=1e-3, weight_decay=0.0)
+    rates = schedulers.LambdaLR(adam, [lambda step: 1.0, lambda step: step / 1000])
+    x, goal = torch.rand(2, 8, 64, dtype=torch.bfloat16)
+    train(adam, lambda step: (layer(x) - goal).square().mean(), 20, [rates])
+
+
 def in_bfloat16_for_long(lr, steps, warm_up=0, kind=torch.optim.AdamW):
     """A layer whose weights lie between -1/8 and 1/8."""
     model = nn.Linear(64, 64, bias=False).bfloat16()
@@ -377,6 +386,7 @@ HEALTHY |= {name: (loop, "") for name, loop in [
     ("sparse gradients", lambda: words(True, torch.optim.SparseAdam)),
     ("an input in an attribute", lambda: Collocation().train_it()),
     ("a warm-up from what is rounded away", lambda: in_bfloat16(0.1, 40, warm_up=1000)),
+    ("a warm-up of the second group alone", second_group_warmed_up),
     *((f"a scaler that skips {which}, {fused=}", functools.partial(scaled, 8, scales, fused))
       for fused in (False, True)
       for which, scales in [("the first steps", {1: HUGE, 2: HUGE, 3: 8.0}),
