@@ -151,7 +151,8 @@ def _code_like(frame):
 
 
 def are_saved_tensors_packed() -> bool:
-    """Do hooks on saved tensors run that are not torch's?"""
-    hooks = torch._C._autograd._top_saved_tensors_default_hooks(True)
+    """Do hooks on saved tensors run that are not torch's? Torch 2.6 does not tell: no."""
+    top_of_stack = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", None)
+    hooks = top_of_stack and top_of_stack(True)
     code = getattr(hooks and hooks[1], "__code__", None)
     return bool(hooks) and (code is None or owner(code) != "torch")

@@ -102,7 +102,7 @@ def _step(loss, *leaves):
 def _draw(line, start, move):
     """A line with a mark at its end, if it goes anywhere."""
     ends = torch.stack([start, start + move]) if move.any() else torch.empty(0, 2)
-    line.set_data(*ends.T.numpy())
+    line.set_data(*ends.detach().T.numpy())
 
 
 def _pair(vector):
