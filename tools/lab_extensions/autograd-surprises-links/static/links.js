@@ -116,18 +116,23 @@ const fold = {
 };
 
 // A stored picture is drawn on white. In a dark theme it becomes its negative with the same hues, as
-// a live picture's own stored one does.
-const pictures = {
-  id: 'autograd-surprises-links:pictures',
+// a live picture's own stored one does. The arrow of a menu is black there, and is drawn again.
+const ARROW = "%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 18 18'%3E%3Cpath fill='%23ccc' d='M5 7l4 5 4-5z'/%3E%3C/svg%3E";
+const RULES = `
+[data-jp-theme-light=false] .jp-RenderedImage img { filter: invert(0.93) hue-rotate(180deg) }
+[data-jp-theme-light=false] .widget-dropdown > select { background-image: url("data:image/svg+xml,${ARROW}") }
+.jp-RenderedMarkdown details { margin-bottom: 1em }
+`;
+const looks = {
+  id: 'autograd-surprises-links:looks',
   autoStart: true,
   activate: () => {
-    const rule = '[data-jp-theme-light=false] .jp-RenderedImage img { filter: invert(0.93) hue-rotate(180deg) }';
-    document.head.append(Object.assign(document.createElement('style'), {textContent: rule}));
+    document.head.append(Object.assign(document.createElement('style'), {textContent: RULES}));
   },
 };
 
 // What webpack would make of it.
 (window._JUPYTERLAB ??= {})['autograd-surprises-links'] = {
   init: () => {},
-  get: () => () => ({__esModule: true, default: [links, outputs, fold, pictures]}),
+  get: () => () => ({__esModule: true, default: [links, outputs, fold, looks]}),
 };
