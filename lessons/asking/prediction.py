@@ -78,7 +78,7 @@ class Prediction:
         self.choice = ipywidgets.RadioButtons(
             options=list(self.explanations), value=None, layout={"width": "max-content"}
         )
-        self.explanation = ipywidgets.HTML()
+        self.explanation = ipywidgets.HTML(layout={"min_height": "56px"})  # two lines will fit
         self.choice.observe(self._explain, "value")
         asked = ipywidgets.HTML(f"{STYLE}<b>{with_code(question)}</b>")
         self.box = ipywidgets.VBox([asked, self.choice, self.explanation, ArrowKeys()])

@@ -9,10 +9,11 @@ from nbformat.v4 import new_markdown_cell
 
 from tools.notebooks import notebook_files, sections
 
-from .lab import EXPLORER, ROOT, TRACKER, cells_to_run, wait_until
+from .lab import EXPLORER, QUESTION, ROOT, TRACKER, cells_to_run, wait_until
 from .notebook_page import IS_OPEN, OVERLAPS, SCROLLS, NotebookPage
 
 NOTEBOOKS = ROOT / "notebooks"
+SHOWN_ALONE = re.compile(f"{EXPLORER.pattern}|{QUESTION.pattern}")
 SECTION_LINK = re.compile(r"\[([^]]+)\]\((\d\d_\w+\.ipynb)#([^)]+)\)")
 # The kernel runs, and JupyterLab has noted which language it speaks.
 IS_READY = """() => {
@@ -125,7 +126,7 @@ def test_the_file_browser_leaves_a_narrow_window_to_the_notebook(open_as_reader,
     assert page.locator(".jp-FileBrowser").is_hidden() == is_folded
 
 
-def test_after_shift_enter_each_picture_is_whole_and_what_comes_next_is_not_seen(
+def test_after_shift_enter_each_picture_or_question_is_whole_and_what_comes_next_is_not_seen(
     open_as_reader, lab
 ):
     page, wrong = None, []
@@ -137,7 +138,7 @@ def test_after_shift_enter_each_picture_is_whole_and_what_comes_next_is_not_seen
         page = page or open_as_reader(name)
         opened = NotebookPage(page, lab, name)
         for i in opened.read():
-            if EXPLORER.search(opened.notebook.cells[i].source):
+            if SHOWN_ALONE.search(opened.notebook.cells[i].source):
                 wait_until(lambda opened=opened, i=i: not opened.out_of_place(i), seconds=20)
                 page.wait_for_timeout(800)  # it has to stay
                 wrong += [(name, opened.notebook.cells[i].id)] * opened.out_of_place(i)

@@ -82,10 +82,10 @@ function showOutput(panel, cell) {
   if (output.textContent.includes('Loading widget')) return false;
   const box = outer.getBoundingClientRect(), {top, bottom, height} = output.getBoundingClientRect();
   const isSeen = top > box.top - 1 && bottom < box.bottom + 1;
-  const isPicture = output.querySelector('canvas');
-  // A picture ends where the window does: what explains it is then the next thing to scroll to.
+  const isAlone = output.querySelector('canvas, .prediction');
+  // A picture or a question ends where the window does: what explains it is the next thing to scroll to.
   const down = height > box.height ? top - box.top : bottom - box.bottom;
-  if (!height || Math.abs(down) < 2 || (isSeen && !isPicture)) return true;
+  if (!height || Math.abs(down) < 2 || (isSeen && !isAlone)) return true;
   const before = outer.scrollTop;
   outer.scrollTop += down;
   return outer.scrollTop === before;  // at an end of the notebook
