@@ -13,12 +13,12 @@ from pathlib import Path
 
 import nbval.kernel
 import pytest
+from forked_kernels import ForkedKernel, wait_for_ready
 from jupyter_client import BlockingKernelClient
 from jupyter_client.provisioning import local_provisioner
+from notebook_stamps import Stamps, not_reached
 from xdist.scheduler import LoadFileScheduling
 
-from tests.forked_kernels import ForkedKernel, wait_for_ready
-from tests.notebook_stamps import Stamps, not_reached
 from tools.notebooks import ROOT
 
 NO_CHROMIUM = (

@@ -19,9 +19,10 @@ from tools.notebooks import IGNORED, ROOT
 def run_pytest(folder, *arguments, **environment):
     """In a folder with this project's conftest.py."""
     shutil.copy(ROOT / "conftest.py", folder)
+    imported = os.pathsep.join(map(str, (ROOT, ROOT / "tests")))
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-rs", "-p", "no:cacheprovider", *arguments],
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},  # conftest.py imports tools
+        env={**os.environ, "PYTHONPATH": imported, **environment},
         cwd=folder,
         capture_output=True,
         text=True,

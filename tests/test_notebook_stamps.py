@@ -2,10 +2,9 @@
 
 from types import SimpleNamespace
 
+import notebook_stamps
 import pytest
-
-from tests import notebook_stamps
-from tests.notebook_stamps import KEPT, Stamps, not_reached, reached, seal
+from notebook_stamps import KEPT, Stamps, not_reached, reached, seal
 
 MODULES = {
     "helpers/__init__.py": "",
