@@ -95,10 +95,11 @@ HAS_RUN = """i => {
 # In pixels: the output above the window and below it, and the next cell above its end.
 OUT_OF_PLACE = """i => {
   const {node, widgets} = window.jupyterapp.shell.currentWidget.content;
-  const box = node.querySelector('.jp-WindowedPanel-outer').getBoundingClientRect();
+  const outer = node.querySelector('.jp-WindowedPanel-outer'), box = outer.getBoundingClientRect();
   const output = widgets[i].node.querySelector('.jp-Cell-outputWrapper').getBoundingClientRect();
   const next = widgets[i + 1].node.getBoundingClientRect();
-  return [box.top - output.top, output.bottom - box.bottom, box.bottom - next.top];
+  const seen = outer.scrollTop ? box.bottom - next.top : 0;  // it cannot go further down
+  return [box.top - output.top, output.bottom - box.bottom, seen];
 }"""
 COMPLAINTS = """() => {
   const cells = [...window.jupyterapp.shell.currentWidget.content.model.cells];
