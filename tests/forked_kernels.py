@@ -1,12 +1,20 @@
-"""Kernels forked from a process that has imported torch, so that no notebook waits for it."""
+"""Kernels forked from one process that has imported torch, so that no notebook waits for it."""
 
 import gc
-import multiprocessing
+import importlib
+import json
 import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
 
 IMPORTED = ["torch._dynamo", "torch._inductor.pattern_matcher", "matplotlib.pyplot"]
 IMPORTED += ["ipykernel.kernelapp", "ipykernel.debugger", "ipywidgets", "anywidget"]
 os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # its warning is for whoever sets breakpoints
+_ours = []  # the process that this one has started
 
 
 class ForkedKernel:
@@ -15,30 +23,31 @@ class ForkedKernel:
     stdin = stdout = stderr = None
 
     def __init__(self, command, cwd=None, env=None, **streams):
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(IMPORTED)
-        ours, theirs = context.Pipe(duplex=False)
+        self._connection = _connected()
         connection_file = command[command.index("-f") + 1]
-        self._process = context.Process(target=_run, args=(connection_file, str(cwd), env, theirs))
-        self._process.start()
-        ours.recv()
-        self.pid = self._process.pid
+        asked = json.dumps([connection_file, str(cwd), env]).encode()
+        self._connection.sendall(len(asked).to_bytes(4, "big") + asked)
+        self.pid = int.from_bytes(self._connection.recv(4), "big")
 
     def poll(self):
-        return self._process.exitcode
+        """None while it runs: with it ends its side of the connection."""
+        is_closed = self._connection.fileno() < 0
+        return 0 if is_closed or select.select([self._connection], [], [], 0)[0] else None
 
     def wait(self, timeout=None):
-        self._process.join(timeout)
-        return self._process.exitcode
+        if not select.select([self._connection], [], [], timeout)[0]:
+            raise subprocess.TimeoutExpired("a kernel", timeout)
+        self._connection.close()
 
     def send_signal(self, number):
-        os.kill(self.pid, number)
+        if self.poll() is None:
+            os.kill(self.pid, number)
 
     def kill(self):
-        self._process.kill()
+        self.send_signal(signal.SIGKILL)
 
     def terminate(self):
-        self._process.terminate()
+        self.send_signal(signal.SIGTERM)
 
 
 def wait_for_ready(client, timeout):
@@ -46,16 +55,58 @@ def wait_for_ready(client, timeout):
     client.kernel_info(reply=True, timeout=timeout)
 
 
-def _run(connection_file, folder, environment, is_ready):
+def _connected():
+    """A connection to the process that forks. All workers share it: whoever is first starts it."""
+    address = "\0kernels-" + os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+    connection = socket.socket(socket.AF_UNIX)
+    while connection.connect_ex(address):
+        if not _ours or _ours[-1].poll() is not None:
+            command = [sys.executable, __file__, address[1:]]
+            _ours.append(subprocess.Popen(command, stdin=subprocess.PIPE))
+        time.sleep(0.02)
+    return connection
+
+
+def serve(name):
+    """Fork a kernel for each connection, until the standard input of this process ends."""
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        listener.bind(f"\0{name}")
+    except OSError:  # another worker was quicker
+        return
+    listener.listen()
+    del sys.path[0]  # the folder of this file, whose names are not for notebooks
+    for module in IMPORTED:
+        importlib.import_module(module)
+    gc.collect()
+    gc.freeze()  # what is imported stays, so nobody need look through it
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while select.select([listener, sys.stdin], [], [])[0] == [listener]:
+        connection, _ = listener.accept()
+        if os.fork() == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            listener.close()
+            os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+            _run(connection)
+            os._exit(0)
+        connection.close()
+
+
+def _run(connection):
     from ipykernel.kernelapp import IPKernelApp
 
     os.setsid()  # an interrupt is for this process and its children
-    gc.freeze()  # what is imported stays, so nobody need look through it
+    size = int.from_bytes(connection.recv(4), "big")
+    connection_file, folder, environment = json.loads(connection.recv(size, socket.MSG_WAITALL))
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     kernel = IPKernelApp.instance()
     kernel.initialize(["-f", connection_file])
-    is_ready.send(True)  # its sockets listen: who connects later would try again after 0.1 s
+    connection.sendall(os.getpid().to_bytes(4, "big"))  # its sockets listen
     kernel.start()
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])
