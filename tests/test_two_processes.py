@@ -108,6 +108,6 @@ def test_a_machine_without_processes_is_told_to_skip(monkeypatch):
         raise PermissionError("not here")
 
     monkeypatch.setattr(two_processes, "_waiting", [])
-    monkeypatch.setattr(two_processes.SPAWN, "Process", refuse)
+    monkeypatch.setattr(two_processes.START, "Process", refuse)
     with pytest.raises(RuntimeError, match=r"\(not here\): skip this section"):
         in_two_processes(lambda rank: rank)

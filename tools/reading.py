@@ -71,9 +71,14 @@ def is_call(node, name: str) -> bool:
     return name in (getattr(function, "id", None), getattr(function, "attr", None))
 
 
+@functools.cache
+def calls_in(source) -> list[ast.Call]:
+    return [node for node in ast.walk(parsed(source)) if isinstance(node, ast.Call)]
+
+
 def calls(cell, *names: str) -> list:
     """The first argument of each `name(...)` and `x.name(...)` in the cell, None if not literal."""
-    found = [node for node in ast.walk(tree(cell)) if any(is_call(node, name) for name in names)]
+    found = [call for call in calls_in(cell.source) if any(is_call(call, name) for name in names)]
     return [getattr(call.args[0], "value", None) if call.args else None for call in found]
 
 

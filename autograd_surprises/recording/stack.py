@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
-from types import FrameType, FunctionType, ModuleType
+from types import BuiltinFunctionType, FrameType, FunctionType, ModuleType
 
 import torch
 
@@ -13,7 +13,8 @@ from autograd_surprises.recording.modules import named_parameters_in
 from autograd_surprises.recording.places import owner
 
 LIMIT = 5000  # objects visited at most per variable, without ATOMS
-ATOMS = {type(None), bool, int, float, complex, str, bytes}  # they hold nothing
+# What of these types a variable holds is not searched.
+ATOMS = {type(None), bool, int, float, complex, str, bytes, ModuleType, BuiltinFunctionType, type}
 SHELL = re.compile(r"_+|_i?\d+|_i+|_[oid]h|In|Out|__\w+__")  # copies that IPython and Python add
 
 
@@ -98,7 +99,10 @@ def tensors_on_stack(
     tensors: dict[int, torch.Tensor] = {}
     for space in _spaces(frame):
         for variable, value in list(space.items()):
-            if value is recorder or type(value) in ATOMS or SHELL.fullmatch(variable):
+            kind = type(value)
+            if kind in ATOMS or kind is FunctionType and not value.__closure__:
+                continue
+            if value is recorder or SHELL.fullmatch(variable):
                 continue
             with suppress(Exception):  # an object that cannot be inspected
                 for name, tensor in held_tensors(value, variable):

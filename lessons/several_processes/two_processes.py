@@ -47,7 +47,8 @@ KNOWN = {
     "count_exchanges": count_exchanges,
 }
 GRACE = 1.0  # seconds that the other process has after an error, which is often raised in both
-SPAWN = get_context("spawn")
+START = get_context("forkserver" if sys.platform == "linux" else "spawn")
+START.set_forkserver_preload([__name__])  # so that one process imports torch for both
 
 
 class Pair:
@@ -60,8 +61,8 @@ class Pair:
         self._folder, self._calls = tempfile.mkdtemp(), 0  # where they meet
         atexit.register(shutil.rmtree, self._folder, ignore_errors=True)
         for rank in range(2):
-            ours, theirs = SPAWN.Pipe()
-            process = SPAWN.Process(target=_work, args=(rank, theirs), daemon=True)
+            ours, theirs = START.Pipe()
+            process = START.Process(target=_work, args=(rank, theirs), daemon=True)
             process.start()
             theirs.close()
             self._processes.append(process)
