@@ -1,5 +1,6 @@
 """Kernels forked from one process that has imported torch, so that no notebook waits for it."""
 
+import atexit
 import gc
 import importlib
 import json
@@ -63,6 +64,7 @@ def _connected():
         if not _ours or _ours[-1].poll() is not None:
             command = [sys.executable, __file__, address[1:]]
             _ours.append(subprocess.Popen(command, stdin=subprocess.PIPE))
+            atexit.register(_ours[-1].communicate)  # its standard input ends, and so does it
         time.sleep(0.02)
     return connection
 
