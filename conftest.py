@@ -174,9 +174,10 @@ def same_picture(now, stored):
             return True
     from PIL import Image, ImageChops
 
-    grey = [Image.open(io.BytesIO(base64.b64decode(png))).convert("L") for png in (now, stored)]
-    if grey[0].size != grey[1].size:
+    both = [Image.open(io.BytesIO(base64.b64decode(png))).convert("RGBA") for png in (now, stored)]
+    if both[0].size != both[1].size:
         return False
+    grey = [Image.alpha_composite(Image.new("RGBA", b.size, "white"), b).convert("L") for b in both]
     return sum(ImageChops.difference(*grey).histogram()[64:]) < 10
 
 

@@ -1,9 +1,15 @@
 """Value, gradient and slope are told apart: on white paper, by every eye, and without colour."""
 
+import base64
+import io
+
+import nbformat
+import numpy as np
 import pytest
 import torch
 from contrast import contrast
 from matplotlib.colors import to_hex
+from PIL import Image
 
 from autograd_surprises.show.colours import (
     CURVATURE_COLOUR,
@@ -24,6 +30,7 @@ from lessons.backward_needs_a_gradient.drawings import FieldDrawing
 from lessons.gradients_of_gradients.drawings import CurvatureDrawing, DescentDrawing
 from lessons.six_estimators.drawings import EstimatorsDrawing
 from lessons.surrogate_gradients.drawings import StaircaseDrawing, SurrogateDrawing
+from tools.notebooks import notebook_files
 
 COLOURS = {
     "value": VALUE_COLOUR,
@@ -43,6 +50,25 @@ def test_each_colour_stands_out_on_white(name):
 def test_the_words_of_a_badge_are_readable(name):
     assert "color:#fff;" in badge("word", BADGES[name])
     assert contrast(BADGES[name], "#ffffff") >= 4.5
+
+
+def stored_pictures():
+    for path in notebook_files():
+        for cell in nbformat.read(path, as_version=4).cells:
+            for output in cell.get("outputs", []):
+                if png := output.get("data", {}).get("image/png"):
+                    yield f"{path.name}, {cell.id}", Image.open(io.BytesIO(base64.b64decode(png)))
+
+
+def test_the_ink_of_each_stored_picture_stands_out_on_light_and_on_dark_pages():
+    inks = {}
+    for name, picture in stored_pictures():
+        colours = np.frombuffer(picture.palette.palette, np.uint8).reshape(-1, 3) / 255
+        opacity = np.frombuffer(picture.info["transparency"], np.uint8)
+        assert opacity.min() < 8, f"{name}: the ground is not transparent"
+        inks.update((to_hex(ink), name) for ink in colours[: len(opacity)][opacity > 250])
+    seen = {ink: [contrast(ink, ground) for ground in ("#ffffff", "#111111")] for ink in inks}
+    assert len(seen) > 10 and not {inks[ink]: ink for ink in seen if min(seen[ink]) < 3}
 
 
 def bowl(x):

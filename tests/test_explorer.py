@@ -198,14 +198,15 @@ def test_what_a_notebook_stores(explorer):
     assert explorer.picture.size == [800, 340]
     png = Image.open(io.BytesIO(base64.b64decode(data["image/png"])))
     assert png.size == (1600, 680 + 60), "with a line below it"
-    assert png.convert("L").crop((0, 680, 1600, 740)).getextrema()[0] < 100, "which is written"
+    below = png.convert("RGBA").getchannel("A").crop((0, 680, 1600, 740))
+    assert below.getextrema()[1] > 200, "which is written"
 
 
 def width_of_title(explorer):
     """In the stored picture, from the first letter to the last, in pixels."""
     png = base64.b64decode(explorer._repr_mimebundle_()[0]["image/png"])
-    title = Image.open(io.BytesIO(png)).convert("L").crop((0, 0, 1600, 42))
-    left, _, right, _ = title.point(lambda level: 255 * (level < 128)).getbbox()
+    title = Image.open(io.BytesIO(png)).convert("RGBA").getchannel("A").crop((0, 0, 1600, 42))
+    left, _, right, _ = title.point(lambda level: 255 * (level > 128)).getbbox()
     return right - left
 
 

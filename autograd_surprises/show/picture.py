@@ -3,6 +3,7 @@
 import base64
 import io
 
+import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
@@ -10,7 +11,25 @@ from PIL import Image
 from autograd_surprises.show.stroke_recorder import CSS_DPI, unhinted
 from autograd_surprises.show.widget_view import view_of
 
+WEIGHTS = np.array([0.2126, 0.7152, 0.0722])  # of red, green and blue light, for the eye
+DARKEST = 0.43  # ink that stands out on white and on black alike
 PIXEL_RATIO = 2  # drawn twice as fine, for sharp screens
+
+
+def on_any_ground(colours: np.ndarray) -> np.ndarray:
+    """Colours on white, n x 3, as ink and its opacity, n x 4, that a dark page shows as well.
+
+    On white they look the same, except that no ink is darker than DARKEST.
+
+    >>> on_any_ground(np.array([[255, 255, 255], [0, 0, 0], [0, 114, 178]])).tolist()
+    [[255, 255, 255, 0], [110, 110, 110, 255], [4, 116, 179, 255]]
+    """
+    absorbed = 1 - colours / 255
+    opacity = absorbed.max(1, keepdims=True)
+    ink = 1 - absorbed / opacity.clip(1e-9)
+    paler = ((1 - DARKEST) / (1 - (ink**2 @ WEIGHTS) ** 0.5).clip(1e-9)).clip(max=1)[:, None]
+    shown = np.hstack([1 - (1 - ink) * paler, (opacity / paler).clip(max=1)])
+    return (255 * shown).round().astype(np.uint8)
 
 
 class Picture(Figure):
@@ -48,7 +67,7 @@ class Picture(Figure):
     def png(self, below: str = "") -> bytes:
         """What the canvas shows now, in 256 colours: half the bytes, and it looks the same.
 
-        With a line of text below it.
+        With a line of text below it. Its ground is transparent.
         """
         image = self._pixels()
         # every third pixel is enough to choose the colours, and much faster than all of them
@@ -62,8 +81,11 @@ class Picture(Figure):
             both.paste(image)
             both.paste(line._pixels(), (0, image.height))
             image = both
+        image = image.quantize(palette=palette, dither=Image.Dither.NONE)
+        colours = np.reshape(image.getpalette(), (-1, 3))
+        image.putpalette(on_any_ground(colours).tobytes(), "RGBA")
         buffer = io.BytesIO()
-        image.quantize(palette=palette, dither=Image.Dither.NONE).save(buffer, "png")
+        image.save(buffer, "png")
         return buffer.getvalue()
 
     def _pixels(self):
