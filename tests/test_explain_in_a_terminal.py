@@ -20,7 +20,38 @@ def test_a_message_is_explained(capsys):
     (entry,) = find(SAID).found
     assert said.startswith(SAID)
     assert entry.meaning in said and entry.fix in said
-    assert all(f"notebooks/{cause.address}" in said for cause in entry.causes)
+    assert all(f"notebooks/{cause.address}" in said for cause in entry.causes if cause.section)
+    repaired, broken = (re.sub(r"\s+", " ", code.strip()) for code in own_code(entry))
+    assert said.index(repaired) < said.index(broken)
+
+
+def own_code(entry):
+    return entry.repaired, next(iter(entry.examples.values()))
+
+
+TOLD = {  # what is pasted beside the same message, and a word of the cause that it tells
+    "with torch.no_grad():\n    loss = model(batch)": "no_grad",
+    "mask = scores.argmax(-1)": "argmax",
+    "model = get_peft_model(model, lora)": "LoRA",
+    "losses.append(loss.item())": ".item()",
+    "checkpoint(block, x)": "checkpoint",
+}
+
+
+@pytest.mark.parametrize("code", TOLD)
+def test_the_cause_that_the_text_tells_comes_first_with_its_code(code, capsys):
+    assert main(["explain", f"{code}\n\nRuntimeError: {SAID}"]) == 0
+    said = capsys.readouterr().out
+    told = re.search("Here probably: (.*)", said)[1]
+    assert TOLD[code] in told
+    cause = next(cause for cause in find(SAID).found[0].causes if cause.what.startswith(told[:40]))
+    first = cause.repaired.strip().splitlines()[0]
+    assert said.index("Here probably") < said.index("Repaired (") < said.index(first)
+
+
+def test_without_such_a_word_no_cause_is_told():
+    (entry,) = find(SAID).found
+    assert find(SAID).told(entry) == []
 
 
 def test_a_traceback_on_stdin_is_explained(capsys, monkeypatch):
@@ -46,7 +77,7 @@ def test_each_rule_is_explained_without_the_facts_of_a_step():
 
 def test_an_id_of_a_rule_and_of_a_message_finds_both_and_nothing_else(capsys):
     assert main(["explain", "straight-through"]) == 0
-    rule, question = capsys.readouterr().out.split("\n\n")
+    rule, question, *_ = capsys.readouterr().out.split("\n\n")
     assert rule == text_of_rule(all_rules()["straight-through"])
     assert question.startswith("How do I write a straight-through estimator?")
 

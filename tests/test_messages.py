@@ -9,6 +9,7 @@ from pasted_texts import EXAMPLES, TWO, pasted, retyped
 
 from autograd_surprises import explain_error
 from autograd_surprises.facts.sections import address
+from autograd_surprises.facts.toml_data import read_toml
 from autograd_surprises.messages.catalogue import (
     all_messages,
     all_questions,
@@ -16,11 +17,13 @@ from autograd_surprises.messages.catalogue import (
     known_message,
     remedy_for,
 )
+from autograd_surprises.messages.entries import Message
 from autograd_surprises.messages.pasted import messages_in
 from autograd_surprises.messages.queries import find
 from tools.notebooks import notebook_files
-from tools.printed_by_torch import output_of, printed_by_torch
+from tools.printed_by_torch import output_of, printed_by_torch, shown_by
 
+ENTRIES = [*all_messages(), *all_questions()]
 each = pytest.mark.parametrize("message, text, code", EXAMPLES, ids=[e[1][:50] for e in EXAMPLES])
 
 LATER = ("hook-without-inputs",)  # torch 2.6 does not say it, 2.13 does
@@ -80,6 +83,25 @@ def test_the_repaired_example_shows_something_and_torch_says_nothing(message):
 )
 def test_the_example_of_a_question_shows_something(question):
     assert output_of(question.example)
+
+
+CAUSES = [(entry, cause) for entry in ENTRIES for cause in entry.causes if cause.helps]
+
+
+@pytest.mark.parametrize("entry, cause", CAUSES, ids=[f"{e.id}: {c.what[:30]}" for e, c in CAUSES])
+def test_the_code_of_a_cause_shows_it_and_that_it_is_repaired(entry, cause):
+    broken, repaired = shown_by(cause.broken), output_of(cause.repaired)
+    assert bool(broken) == bool(cause.broken) == bool(repaired) and (
+        broken != repaired or not broken
+    )
+    if broken and isinstance(entry, Message):
+        assert known_message(broken) is entry, broken
+    assert any(cause.is_told_by(text) for text in (cause.what, cause.helps, cause.broken))
+
+
+def test_each_cause_that_a_token_tells_belongs_to_an_entry():
+    known = {entry.id for entry in ENTRIES}
+    assert [id for id in read_toml("messages/causes.toml") if id not in known] == []
 
 
 def test_each_message_with_an_example_has_a_repaired_one():

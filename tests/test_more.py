@@ -70,7 +70,7 @@ def test_explain_names_the_page_of_an_id(id, published, capsys):
     assert main(["explain", id]) == 0
     said = capsys.readouterr().out
     assert f"{PAGES}m/{id}.html" in "".join(said.split())
-    assert "\n\n" not in said, "something else was found, too"
+    assert said.count(f"{PAGES}m/") == 1, "something else was found, too"
 
 
 def test_the_address_comes_from_the_one_place_that_has_it(monkeypatch):

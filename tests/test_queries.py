@@ -50,9 +50,10 @@ def measured(held_back):
 
 
 # Of 59 queries to work with, and 61 held back: before the ranking was tuned, the first hit was
-# right for 42 and 36, an answer near for 50 and 51. With BM25: 46 and 56 of those held back.
+# right for 42 and 36, an answer near for 50 and 51. With BM25: 46 and 56 of those held back. Before
+# something in the text told a cause: 50 and 46, an answer near for 56 and 57.
 @pytest.mark.parametrize(
-    ("held_back", "first", "near", "nonsense"), [(False, 50, 56, 0), (True, 44, 55, 2)]
+    ("held_back", "first", "near", "nonsense"), [(False, 53, 55, 0), (True, 49, 58, 3)]
 )
 def test_the_first_hit_is_right_and_an_answer_is_near(held_back, first, near, nonsense):
     right = measured(held_back)

@@ -38,6 +38,15 @@ def output_of(code: str) -> str:
     return shown.getvalue().rstrip()
 
 
+@cache
+def shown_by(code: str) -> str:
+    """All that a broken example shows: what it prints, and the error or the warnings of torch."""
+    with contextlib.redirect_stdout(io.StringIO()) as shown:
+        said = printed_by_torch(code)
+    lines = [shown.getvalue().rstrip(), *(f"{type(each).__name__}: {each}" for each in said)]
+    return "\n".join(filter(None, lines))
+
+
 def _run(code):
     torch.set_warn_always(True)  # some come once in a process, and may have come already
     try:  # torch.compile of torch 2.6 imports the module that the code names

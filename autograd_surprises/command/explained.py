@@ -9,7 +9,6 @@ from typing import NoReturn
 
 from autograd_surprises.facts.more import page_about
 from autograd_surprises.facts.sections import address
-from autograd_surprises.messages.entries import Section
 from autograd_surprises.messages.queries import Answer, documents, find
 from autograd_surprises.symptoms.all_rules import all_rules, in_general
 from autograd_surprises.symptoms.rule import Rule
@@ -67,18 +66,43 @@ def text_of(answer: Answer) -> str:
       What helps: import torch
       notebooks/08_errors_and_wrong_numbers.ipynb#Three-lines-from-a-web-page
     """
-    parts = [answer.verdict] if answer.is_guess or not answer.found else []
-    for found in answer.found:
-        if isinstance(found, Section):
-            lines = [found.heading or found.title, answer.excerpt(found), _place(found.address)]
-        else:
-            helps = [f"What helps: {found.fix}"] if found.fix else []
-            causes = [_place(cause.address, cause.what) for cause in found.causes]
-            page = [page_about(found.id)] if page_about(found.id) else []
-            lines = ["\n".join(found.texts), found.meaning, *helps, *causes, *page]
-        first, *others = lines
-        parts.append("\n".join([first, *map(_indented, others)]))
-    return "\n\n".join(parts)
+    parts = [_entry(each, answer) for each in answer.entries]
+    if answer.sections:
+        places = [_place(each.address) for each in answer.sections]
+        lessons = "\n".join(["In the lessons", *map(_indented, places)])
+        parts.insert(0 if answer.found[0] in answer.sections else len(parts), lessons)
+    return "\n\n".join([answer.verdict, *parts] if answer.is_guess or not parts else parts)
+
+
+def _entry(entry, answer):
+    """What it means, what helps, its causes, those first that the text tells, and its code."""
+    told = answer.told(entry)
+    lines = [entry.meaning, *([f"What helps: {entry.fix}"] if entry.fix else [])]
+    for cause in told:
+        lines += [f"Here probably: {cause.what}", f"What helps: {cause.helps}"]
+        lines += [_place(cause.address)] if cause.section else []
+    others = [cause for cause in entry.causes if cause not in told]
+    lines += [_place(cause.address, cause.what) for cause in others]
+    lines += [page_about(entry.id)] if page_about(entry.id) else []
+    code = _code(entry, told) if len(answer.entries) == 1 else []
+    return "\n".join(["\n".join(entry.texts), *map(_indented, lines), *code])
+
+
+def _code(entry, told):
+    """That of the cause, or of the entry itself: first repaired, then broken."""
+    with_code = next((cause for cause in [*told, *entry.causes] if cause.repaired), None)
+    own = getattr(entry, "repaired", "") or getattr(entry, "example", "")
+    if with_code and (with_code in told or not own):
+        repaired, broken, name = with_code.repaired, with_code.broken, f" ({with_code.what})"
+    else:
+        repaired, broken, name = own, next(iter(getattr(entry, "examples", {}).values()), ""), ""
+    parts = {f"Repaired{name}:" if broken else "Code:": repaired, "Broken:": broken}
+    return [
+        line
+        for heading, code in parts.items()
+        if code
+        for line in ["", _indented(heading), *(f"    {each}" for each in code.strip().splitlines())]
+    ]
 
 
 def text_of_rule(rule: Rule) -> str:

@@ -48,7 +48,7 @@ def index_entries() -> tuple[Message | Question, ...]:
 
 
 def _place(entry):
-    first = entry.causes[0].address if entry.causes else "99"
+    first = next((cause.address for cause in entry.causes if cause.section), "99")
     return entry.group, entry.frequent, first[:2]
 
 
@@ -97,10 +97,16 @@ def _entries(kind: type[Entry], file: str) -> list[Entry]:
 
 
 def _entry(kind, id, table, where):
-    causes = {"also", "causes"} & table.keys()
+    key = "also" if kind is Message else "causes"
     values = {key: tuple(v) if isinstance(v, list) else v for key, v in table.items()}
-    values |= {key: tuple(starmap(Cause, table[key].items())) for key in causes}
+    named = starmap(Cause, table.get(key, {}).items())
     try:
-        return kind(id, **values)
+        told = [Cause(what, **cause) for what, cause in _told().get(id, {}).items()]
+        return kind(id, **values | {key: (*told, *named)})
     except TypeError as error:  # a key is missing, or is none
         raise ValueError(f"{where}: {error}") from None
+
+
+@cache
+def _told():
+    return read_toml("messages/causes.toml")

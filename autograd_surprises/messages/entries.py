@@ -4,6 +4,7 @@ And the text of every section of the lessons, and of the pages beside them.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -22,14 +23,28 @@ x = torch.tensor([1.0, 2.0], requires_grad=True)
 
 
 class Cause(NamedTuple):
-    """What may be the cause, and the id of the section that shows it."""
+    """What may be the cause.
+
+    what      in a few words
+    section   the id of the section that shows it, or ""
+    token     a regular expression: what stands in the asker's code or text where it is this one
+    helps     what to change
+    broken    code that shows it, after PRELUDE, and `repaired`: without the mistake. Both print
+    """
 
     what: str
-    section: str
+    section: str = ""
+    token: str = ""
+    helps: str = ""
+    broken: str = ""
+    repaired: str = ""
 
     @property
     def address(self) -> str:
         return address(self.section)
+
+    def is_told_by(self, text: str) -> bool:
+        return bool(self.token and re.search(self.token, text, re.IGNORECASE | re.MULTILINE))
 
 
 @dataclass(frozen=True, eq=False)

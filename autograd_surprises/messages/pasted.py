@@ -30,6 +30,7 @@ NAME = (
 )
 # Where a message ends at the latest: an empty line, or what comes before the next traceback.
 END = r"\n[ \t]*\n|^[ \t]*(?:Traceback \(most recent|-----|```)"
+RAISED = r"^.*\braise \w+\(.*$"  # a traceback that ends before its message
 TRACEBACK = r"^[ \t]*Traceback \(most recent"
 
 
@@ -62,7 +63,8 @@ def messages_in(text: str) -> list[Message]:
     if errors := errors_in(text):
         known = [known_message(error) for error in reversed(errors)]
     else:
-        known = [known_message(without_frames(text), having=" ")]
+        raised = "\n".join(re.findall(RAISED, text, re.MULTILINE))
+        known = [known_message(each, having=" ") for each in (without_frames(text), raised)]
     return [message for message in dict.fromkeys(known) if message]
 
 

@@ -5,8 +5,6 @@ tools/website/static/box.js.
 """
 
 import math
-import re
-import textwrap
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -14,7 +12,7 @@ from functools import cache
 from typing import TypeAlias
 
 from autograd_surprises.messages.catalogue import index_entries
-from autograd_surprises.messages.entries import Message, Question, Section, all_sections
+from autograd_surprises.messages.entries import Cause, Message, Question, Section, all_sections
 from autograd_surprises.messages.pasted import (
     errors_in,
     messages_in,
@@ -25,11 +23,12 @@ from autograd_surprises.messages.words import names_in, terms, terms_of
 
 Document: TypeAlias = Message | Question | Section
 
-BEFORE, EXCERPT = 50, 170  # characters
-MOST = 6  # documents that are found by words
+MOST = 3  # entries that are shown, and sections
+LESS = 0.3  # of the score of the best: what has less is no answer beside it
 BOOSTS = {"name": 4.0, "other": 2.5, "text": 1.0}  # how much a word counts in each field
 # How much counts what is asked most often, an exercise, and a page beside the lessons.
 FREQUENT, EXERCISE, BESIDE = 1.2, 0.7, 0.2
+TOLD = 1.5  # something in the text points to one of its causes
 SUBJECT = 0.12  # a word that so many of all documents have belongs to the subject
 # The share of a query, weighted by rarity, that an answer has to have: of one that has a word of
 # the subject, and of another.
@@ -49,7 +48,6 @@ UNKNOWN_ERROR = (
 )
 UNKNOWN_WORDS = "Nothing here about {words}. The nearest, as a guess:"
 NO_GOOD_MATCH = "Nothing here has enough of these words. The nearest, as a guess:"
-GUESSES = 3
 
 
 @dataclass(frozen=True)
@@ -59,8 +57,8 @@ class Answer:
     found: tuple[Document, ...] = ()  # the best first
     is_guess: bool = False  # have all of them too little of what was asked?
     unknown: tuple[str, ...] = ()  # words of the query that occur nowhere
-    terms: tuple[str, ...] = ()  # those that were looked for
     names_error: bool = False  # are they guesses about an error?
+    asked: str = ""  # the text itself
 
     @property
     def verdict(self) -> str:
@@ -74,16 +72,17 @@ class Answer:
         words = ", ".join(self.unknown)
         return UNKNOWN_WORDS.format(words=words) if words else NO_GOOD_MATCH
 
-    def excerpt(self, section: Section) -> str:
-        """The part of a section around the longest name that was looked for."""
-        start = 0
-        for term in sorted(self.terms, key=len, reverse=True):
-            hit = re.search(f"(?<![A-Za-z0-9]){re.escape(term)}", section.text, re.IGNORECASE)
-            if hit:
-                start = section.text.rfind(" ", 0, max(0, hit.start() - BEFORE)) + 1
-                break
-        shown = textwrap.shorten(section.text[start:], EXCERPT, placeholder=" …")
-        return f"… {shown}" if start else shown
+    def told(self, entry: Message | Question) -> list[Cause]:
+        """Those of its causes that something in the text points to."""
+        return [cause for cause in entry.causes if cause.is_told_by(self.asked)]
+
+    @property
+    def entries(self) -> list[Message | Question]:
+        return [each for each in self.found if not isinstance(each, Section)]
+
+    @property
+    def sections(self) -> list[Section]:
+        return [each for each in self.found if isinstance(each, Section)]
 
 
 def find(text: str) -> Answer:
@@ -97,14 +96,18 @@ def find(text: str) -> Answer:
     >>> find("why retian_graph?").found[0].id
     'retain-graph'
     """
+    return replace(_found(text), asked=text)
+
+
+def _found(text):
     errors = errors_in(text)
     asked = errors[-1] if errors else without_frames(text)
     known = messages_in(text)
     parts = [each for each in index_entries() if asked and asked.lower() in each.searched]
     if known and (errors or len(parts) < 2):
-        return Answer(tuple(known))
+        return Answer(tuple(known[:MOST]))
     if parts and (errors or " " in asked):  # one is being typed
-        return Answer(tuple(parts))
+        return Answer(tuple(parts[:MOST]))
     if not errors:
         return _by_words(asked)
     message, share = nearest_message(asked)
@@ -112,7 +115,7 @@ def find(text: str) -> Answer:
     if share >= ENOUGH_OF_A_MESSAGE:
         return Answer(nearest)
     guesses = _by_words(asked)
-    found = (*nearest, *(each for each in guesses.found if each not in nearest))[:GUESSES]
+    found = (*nearest, *(each for each in guesses.found if each not in nearest))[:MOST]
     return replace(guesses, found=found, is_guess=True, names_error=True)
 
 
@@ -127,7 +130,10 @@ def fields_of(document: Document) -> dict[str, str]:
     if isinstance(document, Section):
         heading, title = document.heading, document.title
         return {"name": heading or title, "other": heading and title, "text": document.text}
-    causes = [f"{cause.what} {cause.address.partition('#')[2]}" for cause in document.causes]
+    causes = [
+        f"{cause.what} {cause.helps} {cause.token} {cause.address.partition('#')[2]}"
+        for cause in document.causes
+    ]
     return {
         "name": " ".join(document.texts),
         "other": f"{document.searched} {document.id.replace('-', ' ')}",
@@ -164,14 +170,22 @@ def _by_words(asked):
         there = [term for term in rarity if term in counts]
         covered = sum(rarity[term] for term in there)
         score = sum(rarity[term] * counts[term] for term in there)
-        ranked.append((-round(score * covered * weight_of(document), 6), place, covered))
+        score *= covered * weight_of(document) * (TOLD if _is_told(document, asked) else 1.0)
+        ranked.append((-round(score, 6), place, covered))
     ranked = sorted(each for each in ranked if each[0])
     total = sum(rarity.values()) + len(unknown) * _rarity("")
     is_subject = any(having[term] > SUBJECT * len(documents()) for term in words)
     enough = ENOUGH if is_subject else ENOUGH_OF_ANOTHER
     is_guess = not ranked or ranked[0][2] < enough * total
-    found = [documents()[place] for _, place, _ in ranked[: GUESSES if is_guess else MOST]]
-    return Answer(tuple(found), is_guess, tuple(unknown), tuple(words))
+    best = [documents()[place] for score, place, _ in ranked if score <= LESS * ranked[0][0]]
+    entries = [each for each in best if not isinstance(each, Section)][:MOST]
+    sections = [each for each in best if isinstance(each, Section)][:MOST]
+    found = [each for each in best if each in entries or each in sections]
+    return Answer(tuple(found), is_guess, tuple(unknown))
+
+
+def _is_told(document, asked):
+    return not isinstance(document, Section) and any(c.is_told_by(asked) for c in document.causes)
 
 
 def _meant(asked):

@@ -8,6 +8,7 @@ from autograd_surprises.messages.entries import Message, Question, Section
 from autograd_surprises.messages.queries import Answer
 
 SHORT, MEANING, FIX, SECTION = "In short", "What it means", "What helps", "Explained in"
+TOLD, LESSONS = "Here probably", "In the lessons"
 GROUPS = (
     "Asked most often",
     "Other questions and messages, in the order of the notebooks",
@@ -39,11 +40,11 @@ def whole_index() -> str:
     for group, title in enumerate(GROUPS):
         lines += ["", f"**{title}**", ""]
         for entry in _listed(group):
-            first, *others = entry.causes
+            first, *others = [cause for cause in entry.causes if cause.section]
             alone = not (first.what and others)  # then its link stands beside the text
             texts = " · ".join(markdown_texts(entry))
             lines.append(f"- {texts} {_link(first.address)}" if alone else f"- {texts}")
-            below = others if alone else entry.causes
+            below = others if alone else [first, *others]
             lines += [f"  - {escaped(each.what)}: {_link(each.address)}" for each in below]
     return "\n".join(lines[1:])
 
@@ -54,14 +55,12 @@ def answers(answer: Answer) -> str:
     >>> print(answers(Answer(index_entries()[:1])).splitlines()[0])
     The gradient is `None`: there is no `.grad` after `backward()`
     """
-    found = [
-        f"[{escaped(name_of(each))}]({each.address}): {escaped(answer.excerpt(each))}"
-        if isinstance(each, Section)
-        else _answer(each)
-        for each in answer.found
-    ]
-    is_doubtful = answer.is_guess or not found
-    return "\n\n".join([*([answer.verdict] if is_doubtful else []), *found])
+    parts = [_answer(each, answer) for each in answer.entries]
+    if answer.sections:
+        places = [f"- [{escaped(name_of(each))}]({each.address})" for each in answer.sections]
+        lessons = "\n".join([f"**{LESSONS}:**", "", *places])
+        parts.insert(0 if answer.found[0] in answer.sections else len(parts), lessons)
+    return "\n\n".join([answer.verdict, *parts] if answer.is_guess or not parts else parts)
 
 
 def section_name(address: str) -> str:
@@ -95,13 +94,15 @@ def _listed(group):
     return [entry for entry in index_entries() if entry.causes and entry.group == group]
 
 
-def _answer(entry):
+def _answer(entry, answer):
     texts = "  \n".join(markdown_texts(entry))
+    told = answer.told(entry)
     lines = [f"**{label}:** {escaped(text)}" for label, text in explanation(entry)]
-    lines += [
-        f"{f'{escaped(cause.what)}:' if cause.what else f'**{SECTION}:**'} {_link(cause.address)}"
-        for cause in entry.causes
-    ]
+    for cause in [*told, *(cause for cause in entry.causes if cause not in told)]:
+        name = f"**{TOLD}:** {escaped(cause.what)}" if cause in told else escaped(cause.what)
+        helps, link = escaped(cause.helps), _link(cause.address) if cause.section else ""
+        parts = [name or f"**{SECTION}:**", *(["→"] if name and helps else []), helps, link]
+        lines.append(" ".join(filter(None, parts)))
     return "\n".join([texts, "", *(f"- {line}" for line in lines)])
 
 

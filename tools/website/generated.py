@@ -4,6 +4,7 @@ The address of an entry's page stays: m/ID.html. tests/page_ids.txt holds the id
 """
 
 import re
+from operator import attrgetter
 
 from autograd_surprises.atlas import versions
 from autograd_surprises.atlas.record import stored
@@ -15,7 +16,7 @@ from autograd_surprises.symptoms.rule import Rule
 from cases.rule_examples import rule_examples
 from lessons.start_here.index_text import GROUPS, answers, escaped, markdown_texts
 from tools.atlas import changed, table
-from tools.printed_by_torch import output_of, printed_by_torch
+from tools.printed_by_torch import output_of, shown_by
 from tools.website.sources import NOTEBOOKS, with_links
 
 ATLAS = """Each number was measured with its own version of torch: [how to read \
@@ -62,7 +63,7 @@ def _parts(entry):
     answer = re.sub(r"\\`(.*?)\\`", lambda code: f"`{code[1].replace(chr(92), '')}`", answer)
     yield with_links(answer.partition("\n\n")[2], NOTEBOOKS, "../" * (1 + entry.id.count("/")))
     for heading, code, printed in _examples(entry):
-        yield f"## {heading}\n\n````python\n{code}\n````\n\n````text\n{printed}\n````"
+        yield f"## {heading}\n\n````python\n{code.rstrip()}\n````\n\n````text\n{printed}\n````"
     for name in getattr(entry, "threads", ()):
         yield f"Asked in [{name}](https://github.com/{name.replace('#', '/issues/')})."
 
@@ -74,12 +75,16 @@ def _examples(entry):
         for heading, example in zip(headings, rule_examples().get(entry.id, ()), strict=False):
             yield heading, *example
         return
-    for code in getattr(entry, "examples", {}).values():
-        errors = [f"{type(error).__name__}: {error}" for error in printed_by_torch(code)]
-        yield "Code that makes PyTorch print it", PRELUDE.lstrip() + code, "\n".join(errors)
-    for heading, name in (("Repaired", "repaired"), ("Code that shows it", "example")):
-        if code := getattr(entry, name, ""):
+    own = {"Repaired": getattr(entry, "repaired", ""), "Code": getattr(entry, "example", "")}
+    for heading, code in own.items():
+        if code:
             yield heading, PRELUDE.lstrip() + code, output_of(code)
+    for code in getattr(entry, "examples", {}).values():
+        yield "Code that makes PyTorch print it", PRELUDE.lstrip() + code, shown_by(code)
+    for cause in filter(attrgetter("repaired"), entry.causes):
+        name = escaped(cause.what)
+        yield f"Repaired: {name}", PRELUDE.lstrip() + cause.repaired, output_of(cause.repaired)
+        yield f"Broken: {name}", PRELUDE.lstrip() + cause.broken, shown_by(cause.broken)
 
 
 def _list():
