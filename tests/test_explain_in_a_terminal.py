@@ -20,7 +20,7 @@ def test_a_message_is_explained(capsys):
     (entry,) = find(SAID).found
     assert said.startswith(SAID)
     assert entry.meaning in said and entry.fix in said
-    assert all(f"notebooks/{cause.address}" in said for cause in entry.causes if cause.section)
+    assert all(f"notebooks/{cause.address}" in said for cause in entry.causes if not cause.helps)
     repaired, broken = (re.sub(r"\s+", " ", code.strip()) for code in own_code(entry))
     assert said.index(repaired) < said.index(broken)
 

@@ -21,7 +21,7 @@ from autograd_surprises.messages.entries import Message
 from autograd_surprises.messages.pasted import messages_in
 from autograd_surprises.messages.queries import find
 from tools.notebooks import notebook_files
-from tools.printed_by_torch import output_of, printed_by_torch, shown_by
+from tools.printed_by_torch import output_of, printed_by_torch, output_and_errors_of
 
 ENTRIES = [*all_messages(), *all_questions()]
 each = pytest.mark.parametrize("message, text, code", EXAMPLES, ids=[e[1][:50] for e in EXAMPLES])
@@ -90,7 +90,7 @@ CAUSES = [(entry, cause) for entry in ENTRIES for cause in entry.causes if cause
 
 @pytest.mark.parametrize("entry, cause", CAUSES, ids=[f"{e.id}: {c.what[:30]}" for e, c in CAUSES])
 def test_the_code_of_a_cause_shows_it_and_that_it_is_repaired(entry, cause):
-    broken, repaired = shown_by(cause.broken), output_of(cause.repaired)
+    broken, repaired = output_and_errors_of(cause.broken), output_of(cause.repaired)
     assert bool(broken) == bool(cause.broken) == bool(repaired) and (
         broken != repaired or not broken
     )

@@ -39,7 +39,7 @@ def output_of(code: str) -> str:
 
 
 @cache
-def shown_by(code: str) -> str:
+def output_and_errors_of(code: str) -> str:
     """All that a broken example shows: what it prints, and the error or the warnings of torch."""
     with contextlib.redirect_stdout(io.StringIO()) as shown:
         said = printed_by_torch(code)

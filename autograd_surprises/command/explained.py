@@ -81,8 +81,10 @@ def _entry(entry, answer):
     for cause in told:
         lines += [f"Here probably: {cause.what}", f"What helps: {cause.helps}"]
         lines += [_place(cause.address)] if cause.section else []
-    others = [cause for cause in entry.causes if cause not in told]
-    lines += [_place(cause.address, cause.what) for cause in others]
+    for cause in entry.causes:
+        if cause not in told:
+            helps = f"{cause.what}: {cause.helps}"
+            lines.append(helps if cause.helps else _place(cause.address, cause.what))
     lines += [page_about(entry.id)] if page_about(entry.id) else []
     code = _code(entry, told) if len(answer.entries) == 1 else []
     return "\n".join(["\n".join(entry.texts), *map(_indented, lines), *code])

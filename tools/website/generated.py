@@ -16,7 +16,7 @@ from autograd_surprises.symptoms.rule import Rule
 from cases.rule_examples import rule_examples
 from lessons.start_here.index_text import GROUPS, answers, escaped, markdown_texts
 from tools.atlas import changed, table
-from tools.printed_by_torch import output_of, shown_by
+from tools.printed_by_torch import output_of, output_and_errors_of
 from tools.website.sources import NOTEBOOKS, with_links
 
 ATLAS = """Each number was measured with its own version of torch: [how to read \
@@ -80,11 +80,15 @@ def _examples(entry):
         if code:
             yield heading, PRELUDE.lstrip() + code, output_of(code)
     for code in getattr(entry, "examples", {}).values():
-        yield "Code that makes PyTorch print it", PRELUDE.lstrip() + code, shown_by(code)
+        yield (
+            "Code that makes PyTorch print it",
+            PRELUDE.lstrip() + code,
+            output_and_errors_of(code),
+        )
     for cause in filter(attrgetter("repaired"), entry.causes):
         name = escaped(cause.what)
         yield f"Repaired: {name}", PRELUDE.lstrip() + cause.repaired, output_of(cause.repaired)
-        yield f"Broken: {name}", PRELUDE.lstrip() + cause.broken, shown_by(cause.broken)
+        yield f"Broken: {name}", PRELUDE.lstrip() + cause.broken, output_and_errors_of(cause.broken)
 
 
 def _list():
