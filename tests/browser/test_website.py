@@ -11,6 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from bs4 import BeautifulSoup
 from pasted_texts import TWO, UNKNOWN, pasted, retyped
+from test_queries import ASKED
 from test_search import FOUND_FIRST, UNKNOWN_ERRORS
 
 from autograd_surprises.messages.catalogue import all_messages
@@ -216,11 +217,12 @@ def test_the_box_finds_what_the_terminal_finds(open_page):
     texts = [*FOUND_FIRST, *UNKNOWN_ERRORS, *wordings, TWO, *UNKNOWN.values()]
     texts += [form for said in wordings[::9] for form in pasted(RuntimeError(said)).values()]
     texts += [text for said in wordings for text in retyped(said)]
+    texts += [asked["text"] for asked in ASKED]
     for text, (ids, is_guess) in zip(texts, page.evaluate(FIND, texts), strict=True):
         answer = find(text)
         assert is_guess == answer.is_guess, text
         if not is_guess:
-            assert ids[:1] == [entry.id for entry in answer.found[:1]], text
+            assert ids[:1] == [entry.id for entry in answer.entries[:1]], text
 
 
 def test_a_traceback_is_pasted_and_answered(open_page, site):

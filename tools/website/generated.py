@@ -135,6 +135,7 @@ def box_data() -> dict:
             "wordings": each.wordings,
             "fields": queries.fields_of(each),
             "weight": queries.weight_of(each),
+            "causes": [(c.token, c.what, c.helps) for c in each.causes if c.token],
         }
         for each in index_entries()
     }

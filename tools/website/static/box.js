@@ -1,7 +1,7 @@
 // The box 'Paste your message': the messages that autograd_surprises/messages/queries.py finds, or
 // else the entries that have most of the words. window.entries has its constants, and the entries.
 
-/** A function that takes a text and returns [ids of the best entries, are they only guesses?]. */
+/** find(text) returns [ids of the best entries, are they only guesses?]; told(id, text) its causes. */
 function finder(data) {
   const expression = (source) => new RegExp(source, "gmu");
   const before = (source, text) => text.split(expression(source), 1)[0];
@@ -22,12 +22,15 @@ function finder(data) {
   });
   const rarity = (term) => Math.log(1 + (ids.length - (having.get(term) ?? 0) + 0.5) / ((having.get(term) ?? 0) + 0.5));
 
+  /** Its causes that something in the text points to. */
+  const told = (id, text) => data.entries[id].causes.filter(([token]) => new RegExp(token, "imu").test(text));
+
   /** Those first that have many of the words, rare ones above all. */
   function byWords(asked) {
     const words = wordsIn(asked);
     const ranked = ids.map((id, k) => {
       const there = words.filter((term) => boosts[k].has(term)), covered = sum(there.map(rarity));
-      return { id, covered, score: sum(there.map((term) => rarity(term) * boosts[k].get(term))) * covered * data.entries[id].weight };
+      return { id, covered, score: sum(there.map((term) => rarity(term) * boosts[k].get(term))) * covered * data.entries[id].weight * (told(id, asked).length ? data.TOLD : 1) };
     }).filter(({ score }) => score).sort((one, other) => other.score - one.score);
     const isSubject = words.some((term) => having.get(term) > data.SUBJECT * ids.length);
     const enough = (isSubject ? data.ENOUGH : data.ENOUGH_OF_ANOTHER) * sum(words.map(rarity));
@@ -53,7 +56,7 @@ function finder(data) {
     return best;
   }
 
-  return (text) => {
+  const find = (text) => {
     for (const [around, instead] of data.AROUND) text = text.replace(expression(around), instead);
     const names = [...text.matchAll(expression(data.NAME))];
     const errors = names.map((name, k) => {
@@ -61,8 +64,9 @@ function finder(data) {
       return oneLine(before(data.END, message.trimStart()));
     });
     const asked = errors.at(-1) ?? oneLine(before(data.TRACEBACK, text));
+    const raised = (text.match(expression(data.RAISED)) ?? []).join("\n");
     // A single word may be in a text by chance.
-    const found = errors.length ? errors.reverse().map((error) => known(error)) : [known(asked, " ")];
+    const found = errors.length ? errors.reverse().map((error) => known(error)) : [asked, raised].map((said) => known(said, " "));
     const messages = [...new Set(found)].filter((id) => id);
     const parts = ids.filter((id) => asked && data.entries[id].wordings.join("\n").toLowerCase().includes(asked.toLowerCase()));
     if (messages.length && (errors.length || parts.length < 2)) return [messages, false];
@@ -71,16 +75,18 @@ function finder(data) {
     const [message, share] = nearest(asked);
     return share >= data.ENOUGH_OF_A_MESSAGE ? [message, false] : [[...new Set([...message, ...byWords(asked)[0]])], true];
   };
+  return { find, told };
 }
 
-const findEntries = finder(window.entries), box = document.querySelector(".paste");
+const { find: findEntries, told } = finder(window.entries), box = document.querySelector(".paste");
 box.querySelector("textarea").addEventListener("input", ({ target }) => {
   const asked = target.value.trim(), [ids, isGuess] = findEntries(target.value);
   const lines = (asked ? ids : []).slice(0, 3).map((id) => {
     const { said, wordings } = window.entries.entries[id];
     const link = Object.assign(document.createElement("a"), { textContent: wordings[0].replaceAll("`", ""), href: `${box.dataset.root}m/${id}.html` });
     const line = document.createElement("li");
-    line.append(link, `: ${said.replaceAll("`", "")}`);
+    const [[, what, helps] = []] = told(id, asked);
+    line.append(link, `: ${(what ? `${what}. What helps: ${helps}` : said).replaceAll("`", "")}`);
     return line;
   });
   box.querySelector("ol").replaceChildren(...lines);
