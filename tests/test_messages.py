@@ -21,7 +21,7 @@ from autograd_surprises.messages.entries import Message
 from autograd_surprises.messages.pasted import messages_in
 from autograd_surprises.messages.queries import find
 from tools.notebooks import notebook_files
-from tools.printed_by_torch import output_of, printed_by_torch, output_and_errors_of
+from tools.printed_by_torch import output_and_errors_of, output_of, printed_by_torch
 
 ENTRIES = [*all_messages(), *all_questions()]
 each = pytest.mark.parametrize("message, text, code", EXAMPLES, ids=[e[1][:50] for e in EXAMPLES])

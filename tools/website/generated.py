@@ -16,7 +16,7 @@ from autograd_surprises.symptoms.rule import Rule
 from cases.rule_examples import rule_examples
 from lessons.start_here.index_text import GROUPS, answers, escaped, markdown_texts
 from tools.atlas import changed, table
-from tools.printed_by_torch import output_of, output_and_errors_of
+from tools.printed_by_torch import output_and_errors_of, output_of
 from tools.website.sources import NOTEBOOKS, with_links
 
 ATLAS = """Each number was measured with its own version of torch: [how to read \
