@@ -3,24 +3,9 @@
 import re
 from functools import cache
 
-# Words that say nothing about a gradient.
-COMMON = frozenset(
-    "a about actually after again all already also always am an and another any anyone are as "  # noqa: SIM905
-    "ask at be because been before being best both but by ca call called calling can come "
-    "correct could did do does doing done dont during each either else even ever every example "
-    "expected explain fail fails find first follow following for found from further general get "
-    "gets getting give given gives giving go going good got had happen happens has have having "
-    "he help her here how however i if im implement implementation implemented in inside "
-    "instead into is issue it its itself just keep know let like line look made make makes "
-    "making many may maybe me mean means might more most much must my need needed needs new now "
-    "obtain of off on once one only or other our out over own people please possible problem "
-    "proper properly pytorch question really right run running same save saved say see seem "
-    "seems set should show simple since so some someone something still such suddenly take than "
-    "that the their them then there these they thing things this those though through tips to "
-    "together too torch tried try trying two under understand until up us use used user uses "
-    "using very via want wanted was way we were what when where whether which while who why "
-    "will with within wo work working works would write wrong yes yet you your".split()
-)
+from autograd_surprises.facts.toml_data import read_toml
+
+COMMON = frozenset(read_toml("messages/common_words.toml")["words"].split())
 # Other spellings and endings, replaced in this order; at least three letters stay.
 ENDINGS = (
     ("is(?:ations?|ed|es|ing|e)$|iz(?:ations?|ed|es|ing|e)$", "iz"),

@@ -26,6 +26,8 @@ LARGEST = 14_000_000  # bytes of all files
 MOVED = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>This page has moved</title>
 <meta http-equiv="refresh" content="0; url={url}"><a href="{url}">This page has moved</a></html>
 """
+# Names, punctuation and spaces of code have the colour of the text around them.
+PLAIN = re.compile('<span class="[npw]">(.*?)</span>')
 SCRIPTS = ("strokes", "entries", "box", "page")
 SHORT = ["sidebar/brand.html", "sidebar/search.html"]  # of many pages, to keep them small
 CONFIGURATION = {
@@ -80,6 +82,9 @@ def build(target: Path, frozen: dict[Path, dict]) -> int:
             sphinx = Sphinx(folder, None, made, doctrees, "html", CONFIGURATION, **options)
             sphinx.connect("doctree-read", _keep_anchors, priority=1)
             sphinx.build()
+        for file in made.rglob("*.html"):
+            page = file.read_text(encoding="utf-8")
+            file.write_text(PLAIN.sub(r"\1", page), encoding="utf-8")
         for_debugging = shutil.ignore_patterns("*.map", "jupyter_execute")
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(made, target, ignore=for_debugging)

@@ -78,17 +78,26 @@ def _examples(entry):
     own = {"Repaired": getattr(entry, "repaired", ""), "Code": getattr(entry, "example", "")}
     for heading, code in own.items():
         if code:
-            yield heading, PRELUDE.lstrip() + code, output_of(code)
+            yield heading, _whole(code), output_of(code)
     for code in getattr(entry, "examples", {}).values():
         yield (
             "Code that makes PyTorch print it",
-            PRELUDE.lstrip() + code,
+            _whole(code),
             output_and_errors_of(code),
         )
     for cause in filter(attrgetter("repaired"), entry.causes):
         name = escaped(cause.what)
-        yield f"Repaired: {name}", PRELUDE.lstrip() + cause.repaired, output_of(cause.repaired)
-        yield f"Broken: {name}", PRELUDE.lstrip() + cause.broken, output_and_errors_of(cause.broken)
+        yield f"Repaired: {name}", _whole(cause.repaired), output_of(cause.repaired)
+        yield f"Broken: {name}", _whole(cause.broken), output_and_errors_of(cause.broken)
+
+
+def _whole(code):
+    """With those lines of PRELUDE that it uses."""
+    for line in filter(None, reversed(PRELUDE.splitlines())):
+        name = line.partition(" =")[0].split()[-1]
+        if re.search(rf"\b{name}\b", code):
+            code = f"{line}\n{code}"
+    return code
 
 
 def _list():
