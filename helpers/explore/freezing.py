@@ -18,7 +18,7 @@ from helpers.explore.player import PlayableSlider
 from helpers.explore.tries import what_it_sets
 
 LARGEST = 400_000  # bytes of one frozen explorer, as JSON
-SETTINGS = 2_000  # more of them would take a minute to record
+SETTINGS = 1_000  # more of them would take half a minute to record
 FEWEST = 3  # values of a slider: its ends and its middle
 
 

@@ -99,9 +99,9 @@ def _answer(entry, answer):
     told = answer.told(entry)
     lines = [f"**{label}:** {escaped(text)}" for label, text in explanation(entry)]
     for cause in [*told, *(cause for cause in entry.causes if cause not in told)]:
-        name = f"**{TOLD}:** {escaped(cause.what)}" if cause in told else escaped(cause.what)
+        name = f"**{escaped(cause.what) or SECTION}:**"
         helps, link = escaped(cause.helps), _link(cause.address) if cause.section else ""
-        parts = [name or f"**{SECTION}:**", *(["→"] if name and helps else []), helps, link]
+        parts = [f"{TOLD}:" if cause in told else "", name, helps, link]
         lines.append(" ".join(filter(None, parts)))
     return "\n".join([texts, "", *(f"- {line}" for line in lines)])
 

@@ -63,7 +63,11 @@ def _parts(entry):
     answer = re.sub(r"\\`(.*?)\\`", lambda code: f"`{code[1].replace(chr(92), '')}`", answer)
     yield with_links(answer.partition("\n\n")[2], NOTEBOOKS, "../" * (1 + entry.id.count("/")))
     for heading, code, printed in _examples(entry):
-        yield f"## {heading}\n\n````python\n{code.rstrip()}\n````\n\n````text\n{printed}\n````"
+        yield f"## {heading}\n\n{_block(code, printed)}"
+    for cause in filter(attrgetter("repaired"), getattr(entry, "causes", ())):
+        yield f"## {escaped(cause.what)}\n\nRepaired:"
+        yield _block(_whole(cause.repaired), output_of(cause.repaired))
+        yield f"Broken:\n\n{_block(_whole(cause.broken), output_and_errors_of(cause.broken))}"
     for name in getattr(entry, "threads", ()):
         yield f"Asked in [{name}](https://github.com/{name.replace('#', '/issues/')})."
 
@@ -85,10 +89,10 @@ def _examples(entry):
             _whole(code),
             output_and_errors_of(code),
         )
-    for cause in filter(attrgetter("repaired"), entry.causes):
-        name = escaped(cause.what)
-        yield f"Repaired: {name}", _whole(cause.repaired), output_of(cause.repaired)
-        yield f"Broken: {name}", _whole(cause.broken), output_and_errors_of(cause.broken)
+
+
+def _block(code, printed):
+    return f"````python\n{code.rstrip()}\n````\n\n````text\n{printed}\n````"
 
 
 def _whole(code):
