@@ -34,6 +34,7 @@ LINKED = re.compile(
     rf"((?:(?<=ook \d\d)\b[^\]\n]*)?\]\({FOLDER})(\d\d)_"
 )
 PLACED = re.compile(rf"(\]\({FOLDER}(\d\d)_[^)]*\),? in notebook )\d\d")
+COURSE = "The course"  # the topic of the notebooks that README.md lists
 HEAD = "| Notebook | The question | Level | Minutes + exercises |\n|---|---|---|---|"
 
 
@@ -104,7 +105,7 @@ def title_of(notebook) -> str:
 def table(notebooks: dict, folder: str) -> str:
     """A row for each notebook, by topics; `folder` is where they are, as a link says it."""
     known, rows = order(), [HEAD]
-    for topic in dict.fromkeys(topic for topic, _ in known.values()):
+    for topic in dict.fromkeys(known[lesson_of(path)][0] for path in notebooks):
         rows.append(f"| | **{topic}** | | |")
         for path, notebook in notebooks.items():
             where, level = known[lesson_of(path)]
@@ -132,7 +133,8 @@ def course() -> dict[Path, str]:
             if cell.cell_type == "markdown":
                 cell.source = MINUTES.sub(said, cell.source)
                 cell.source = TABLE.sub(rows_of_others, cell.source)
-    readme = TABLE.sub(table(notebooks, "notebooks/"), README.read_text(encoding="utf-8"))
+    of_course = {p: n for p, n in notebooks.items() if order()[lesson_of(p)][0] == COURSE}
+    readme = TABLE.sub(table(of_course, "notebooks/"), README.read_text(encoding="utf-8"))
     texts = {path: stored_text(normalise(notebook)) for path, notebook in notebooks.items()}
     return {path: numbered(text) for path, text in {README: readme, **texts}.items()}
 
