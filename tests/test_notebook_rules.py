@@ -61,7 +61,7 @@ BY_HAND = {  # what authors fold beside what `fold` does, and `install`, which a
     *("21 lengths-explorer", "23 frozen-silenced", "24 cam-empty", "24 cam-table"),
     *("26 choice-explorer", "26 sharp-explorer", "29 patches-picture", "30 clip-explorer"),
     *("31 divide-explorer", "19 registered-refused", "19 ways-cost"),
-    *("16 afterwards-shown", "16 four-ways-table", "16 scale-table"),
+    *("04 gradcheck-ste", "16 afterwards-shown", "16 four-ways-table", "16 scale-table"),
 }
 
 

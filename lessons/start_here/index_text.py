@@ -12,7 +12,7 @@ TOLD, LESSONS = "Here probably", "In the lessons"
 GROUPS = (
     "Asked most often",
     "Other questions and messages, in the order of the notebooks",
-    "Slips of web pages that these notebooks examine",
+    "Mistakes on web pages that these notebooks examine",
 )
 
 
