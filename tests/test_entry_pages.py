@@ -1,13 +1,18 @@
 """Pages of messages, questions, rules and operations: addresses stay, and the code was run."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from autograd_surprises.facts.toml_data import read_toml
+from autograd_surprises.messages.catalogue import all_questions
 from autograd_surprises.symptoms.all_rules import all_rules
+from autograd_surprises.symptoms.rule import Rule
 from tools.website import generated
 from tools.website.__main__ import sources
 
+SECTIONS = {id for sections in read_toml("facts/sections.toml").values() for id in sections}
 IDS = Path(__file__).with_name("page_ids.txt").read_text("utf-8").split()
 
 
@@ -40,7 +45,19 @@ def test_each_entry_has_a_page_or_a_line_to_which_its_address_leads(pages, monke
 def test_a_rule_and_a_question_have_a_page_that_says_what_they_say(pages):
     rule, said = all_rules()["hook/zero"], pages["m/hook/zero"].replace("\\", "")
     assert rule.sentence in said and rule.fix in said
-    assert "detach() cuts the graph" in pages["m/grad-is-none"].replace("\\", "")
+    question, said = all_questions()[0], pages["m/grad-is-none"].replace("\\", "")
+    for cause in question.causes:
+        assert cause.what in said and cause.helps in said and cause.section in ("", *SECTIONS)
+        broken, repaired = cause.broken.strip(), cause.repaired.strip()
+        assert said.index(repaired) <= said.index(broken), "what helps comes first"
+
+
+@pytest.mark.slow
+def test_every_message_and_question_has_code_and_no_page_an_address_in_memory(pages):
+    without = [id for id, (entry, *_) in generated.entries_by_id().items()
+               if not isinstance(entry, Rule) and "````python" not in pages[f"m/{id}"]]  # fmt: skip
+    assert without == ["no-double-backward-of-rnn"], "only a GPU prints it"
+    assert not [id for id, text in pages.items() if re.search("0x[0-9a-f]", text)]
 
 
 @pytest.mark.slow

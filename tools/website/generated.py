@@ -92,6 +92,7 @@ def _examples(entry):
 
 
 def _block(code, printed):
+    printed = re.sub("0x[0-9a-f]+", "0x…", printed)  # an address is another one in each run
     return f"````python\n{code.rstrip()}\n````\n\n````text\n{printed}\n````"
 
 
