@@ -57,6 +57,7 @@ function finder(data) {
   }
 
   const find = (text) => {
+    const raised = (text.match(expression(data.RAISED)) ?? []).join("\n");
     for (const [around, instead] of data.AROUND) text = text.replace(expression(around), instead);
     const names = [...text.matchAll(expression(data.NAME))];
     const errors = names.map((name, k) => {
@@ -64,7 +65,6 @@ function finder(data) {
       return oneLine(before(data.END, message.trimStart()));
     });
     const asked = errors.at(-1) ?? oneLine(before(data.TRACEBACK, text));
-    const raised = (text.match(expression(data.RAISED)) ?? []).join("\n");
     // A single word may be in a text by chance.
     const found = errors.length ? errors.reverse().map((error) => known(error)) : [asked, raised].map((said) => known(said, " "));
     const messages = [...new Set(found)].filter((id) => id);
