@@ -89,7 +89,7 @@ atlas: ## measure the default gradients of torch (TORCH=2.8.0: of that one), and
 bench: ## time a slider move, the doctor and the functions, beside others
 	$(ENVIRONMENT) $(VENV) test peers
 	$(RUN) benchmarks/explorer.py
-	$(RUN) tests/browser/slider_in_a_page.py
+	$(RUN) benchmarks/slider_in_a_page.py
 	$(RUN) benchmarks/doctor.py
 	$(RUN) benchmarks/functions.py
 	$(RUN) benchmarks/operators.py

@@ -3,7 +3,7 @@
     python benchmarks/explorer.py           needs what `make bench` installs
 
 All of them draw the same curve with the same artists, 800 x 340 CSS pixels at twice the pixels.
-Only the display differs. This measures in the kernel; tests/browser/slider_in_a_page.py measures in
+Only the display differs. This measures in the kernel; benchmarks/slider_in_a_page.py measures in
 a browser. benchmarks/README.md says what is measured, and holds the last result.
 """
 

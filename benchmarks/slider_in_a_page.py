@@ -1,6 +1,6 @@
 """How long a slider move takes until its pixels are on the page: explorer.py, in Chromium.
 
-python tests/browser/slider_in_a_page.py    needs Chromium, and what `make bench` installs
+python benchmarks/slider_in_a_page.py    needs Chromium, and what `make bench` installs
 """
 # ruff: noqa: E402  run as a script, these folders are not on the path
 
@@ -12,14 +12,13 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "benchmarks")]
-
-from contenders import BLIT, CONTENDERS, INTERACT, OURS
-from explorer import TURNS, cell, p95, print_versions, table, target
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from browser.lab import CHROMIUM_FLAGS, running_lab
 from browser.notebook_page import NotebookPage
+from contenders import BLIT, CONTENDERS, INTERACT, OURS
+from explorer import TURNS, cell, p95, print_versions, table, target
 
 PRESSES = 15
 # At each frame: has the picture that is now on the page changed? Half of its numbers of pixels.
@@ -81,13 +80,9 @@ def presses_and_drags(opened, presses, drags):
     slider = opened.page.get_by_role("slider").first
     times = [press(opened.page, slider, "ArrowRight") for _ in range(presses)]
     late = [late_after_drag(opened, slider) for _ in range(drags)]
-    check(opened)
-    return times, late
-
-
-def check(opened):
     if complaints := opened.complaints():
         raise RuntimeError(complaints)
+    return times, late
 
 
 @contextmanager
