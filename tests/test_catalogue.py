@@ -99,8 +99,24 @@ def beginnings(text):
 # Sections that a cause names in other words than theirs.
 IN_OTHER_WORDS = {
     *("atlas.kinks", "backward.grad", "batches.divisors", "card.compiled", "choices.patches"),
-    *("clipping", "error.in-place", "error.state", "error.twice", "error.vector-loss", "half"),
-    *("leaf.which", "none.detached", "none.frozen", "none.no-grad", "none.unused"),
+    *(
+        "clipping",
+        "error.in-place",
+        "error.state",
+        "error.twice",
+        "error.vector-loss",
+        "half",
+        "half.scaler",
+    ),
+    *(
+        "hooks.in-place",
+        "leaf.which",
+        "nan.overflow",
+        "none.detached",
+        "none.frozen",
+        "none.no-grad",
+        "none.unused",
+    ),
     *("policy.group", "second.history", "wrong.accumulated", "zero.clamped"),
 }
 

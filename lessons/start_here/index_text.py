@@ -91,7 +91,8 @@ def explanation(entry: Message | Question) -> list[tuple[str, str]]:
 
 
 def _listed(group):
-    return [entry for entry in index_entries() if entry.causes and entry.group == group]
+    taught = (entry for entry in index_entries() if any(c.section for c in entry.causes))
+    return [entry for entry in taught if entry.group == group]
 
 
 def _answer(entry, answer):
