@@ -81,10 +81,15 @@ def _entry(entry, answer):
     for cause in told:
         lines += [f"Here probably: {cause.what}", f"What helps: {cause.helps}"]
         lines += [_place(cause.address)] if cause.section else []
-    for cause in entry.causes:
-        if cause not in told:
-            helps = f"{cause.what}: {cause.helps}"
-            lines.append(helps if cause.helps else _place(cause.address, cause.what))
+    others = [cause for cause in entry.causes if cause not in told]
+    if told or entry is not answer.entries[0]:
+        names = "; ".join(cause.what for cause in others if cause.what)
+        lines += [f"Other causes: {names}"] if names else []
+    else:
+        lines += [
+            f"{cause.what}: {cause.helps}" if cause.helps else _place(cause.address, cause.what)
+            for cause in others
+        ]
     lines += [page_about(entry.id)] if page_about(entry.id) else []
     code = _code(entry, told) if len(answer.entries) == 1 else []
     return "\n".join(["\n".join(entry.texts), *map(_indented, lines), *code])

@@ -8,7 +8,7 @@ from autograd_surprises.messages.entries import Message, Question, Section
 from autograd_surprises.messages.queries import Answer
 
 SHORT, MEANING, FIX, SECTION = "In short", "What it means", "What helps", "Explained in"
-TOLD, LESSONS = "Here probably", "In the lessons"
+TOLD, OTHERS, LESSONS = "Here probably", "Other causes", "In the lessons"
 GROUPS = (
     "Asked most often",
     "Other questions and messages, in the order of the notebooks",
@@ -99,12 +99,26 @@ def _answer(entry, answer):
     texts = "  \n".join(markdown_texts(entry))
     told = answer.told(entry)
     lines = [f"**{label}:** {escaped(text)}" for label, text in explanation(entry)]
-    for cause in [*told, *(cause for cause in entry.causes if cause not in told)]:
-        name = f"**{escaped(cause.what) or SECTION}:**"
-        helps, link = escaped(cause.helps), _link(cause.address) if cause.section else ""
-        parts = [f"{TOLD}:" if cause in told else "", name, helps, link]
-        lines.append(" ".join(filter(None, parts)))
+    lines += [f"{TOLD}: {_in_full(cause)}" for cause in told]
+    others = [cause for cause in entry.causes if cause not in told]
+    if told or entry is not answer.entries[0]:
+        names = (
+            f"[{escaped(each.what) or SECTION}]({each.address})"
+            if each.section
+            else escaped(each.what)
+            for each in others
+        )
+        lines += [f"{OTHERS}: {'; '.join(names)}"] if others else []
+    else:
+        lines += map(_in_full, others)
     return "\n".join([texts, "", *(f"- {line}" for line in lines)])
+
+
+def _in_full(cause):
+    link = _link(cause.address) if cause.section else ""
+    return " ".join(
+        filter(None, [f"**{escaped(cause.what) or SECTION}:**", escaped(cause.helps), link])
+    )
 
 
 def markdown_texts(entry: Message | Question) -> list[str]:
