@@ -152,7 +152,7 @@ def test_the_diagnosis_needs_torch_alone_and_leaves_a_users_helpers_to_the_user(
     assert Path(helpers) == user / "project" / "helpers.py"
     cut = "helpers.py:3: return score.detach()"
     assert "vmap(grad)" in printed and cut in printed and cut in shown
-    assert "\nREINFORCE, and a baseline\n" in printed
+    assert "ipynb#REINFORCE,-and-a-baseline\n" in printed
     (step,) = json.loads((user / "project" / "r.json").read_text())["reports"]
     assert step["step"] == 1
 

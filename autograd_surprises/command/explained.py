@@ -65,6 +65,13 @@ def text_of(answer: Answer) -> str:
       PyTorch's package is called torch
       What helps: import torch
       notebooks/08_errors_and_wrong_numbers.ipynb#Three-lines-from-a-web-page
+    <BLANKLINE>
+      Repaired:
+        import torch
+        print(torch.ones(2))
+    <BLANKLINE>
+      Broken:
+        import pytorch
     """
     parts = [_entry(each, answer) for each in answer.entries]
     if answer.sections:

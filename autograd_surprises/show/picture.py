@@ -2,8 +2,9 @@
 
 import base64
 import io
+import math
+from itertools import starmap
 
-import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
@@ -11,25 +12,28 @@ from PIL import Image
 from autograd_surprises.show.stroke_recorder import CSS_DPI, unhinted
 from autograd_surprises.show.widget_view import view_of
 
-WEIGHTS = np.array([0.2126, 0.7152, 0.0722])  # of red, green and blue light, for the eye
+WEIGHTS = (0.2126, 0.7152, 0.0722)  # of red, green and blue light, for the eye
 DARKEST = 0.43  # ink that stands out on white and on black alike
 PIXEL_RATIO = 2  # drawn twice as fine, for sharp screens
 
 
-def on_any_ground(colours: np.ndarray) -> np.ndarray:
-    """Colours on white, n x 3, as ink and its opacity, n x 4, that a dark page shows as well.
+def on_any_ground(red: int, green: int, blue: int) -> bytes:
+    """A colour on white as ink and its opacity, four bytes, which a dark page shows as well.
 
-    On white they look the same, except that no ink is darker than DARKEST.
+    On white it looks the same, except that no ink is darker than DARKEST.
 
-    >>> on_any_ground(np.array([[255, 255, 255], [0, 0, 0], [0, 114, 178]])).tolist()
-    [[255, 255, 255, 0], [110, 110, 110, 255], [4, 116, 179, 255]]
+    >>> [*on_any_ground(255, 255, 255)], [*on_any_ground(0, 0, 0)]
+    ([255, 255, 255, 0], [110, 110, 110, 255])
     """
-    absorbed = 1 - colours / 255
-    opacity = absorbed.max(1, keepdims=True)
-    ink = 1 - absorbed / opacity.clip(1e-9)
-    paler = ((1 - DARKEST) / (1 - (ink**2 @ WEIGHTS) ** 0.5).clip(1e-9)).clip(max=1)[:, None]
-    shown = np.hstack([1 - (1 - ink) * paler, (opacity / paler).clip(max=1)])
-    return (255 * shown).round().astype(np.uint8)
+    absorbed = [1 - part / 255 for part in (red, green, blue)]
+    opacity = max(absorbed)
+    if not opacity:
+        return bytes([255, 255, 255, 0])
+    ink = [1 - part / opacity for part in absorbed]
+    light = math.sqrt(sum(w * part**2 for w, part in zip(WEIGHTS, ink, strict=True)))
+    paler = min(1.0, (1 - DARKEST) / max(1e-9, 1 - light))
+    shown = [*(1 - (1 - part) * paler for part in ink), min(1.0, opacity / paler)]
+    return bytes(round(255 * part) for part in shown)
 
 
 class Picture(Figure):
@@ -82,8 +86,9 @@ class Picture(Figure):
             both.paste(line._pixels(), (0, image.height))
             image = both
         image = image.quantize(palette=palette, dither=Image.Dither.NONE)
-        colours = np.reshape(image.getpalette(), (-1, 3))
-        image.putpalette(on_any_ground(colours).tobytes(), "RGBA")
+        parts = image.getpalette()
+        colours = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+        image.putpalette(b"".join(starmap(on_any_ground, colours)), "RGBA")
         buffer = io.BytesIO()
         image.save(buffer, "png")
         return buffer.getvalue()

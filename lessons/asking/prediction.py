@@ -30,11 +30,11 @@ def predict(name: str, answer: object) -> Prediction:
     question asked again keeps what was chosen. Raises ValueError unless exactly one option is
     right.
 
-    >>> predict("round_and_clamp.round", answer=2.3)
-    Where is the weight after 100 steps with torch.round?
-      ( ) 2.3
-      ( ) 5.0
-      ( ) 2.0
+    >>> predict("zero.dead_relu", answer="neither")
+    Which of the two gets a gradient that is not 0?
+      ( ) weight and bias
+      ( ) bias
+      ( ) neither
     Run this cell to answer.
     """
     lesson, _, question = name.partition(".")

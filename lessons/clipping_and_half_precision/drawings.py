@@ -107,7 +107,7 @@ class HalfPrecisionDrawing(PanelDrawing):
         ax.yaxis.set_major_formatter("{x:.0f} %")
         self._zones = [
             self.add(ax.axvspan(0, 1, alpha=alpha, color=SLOPE_COLOUR, lw=0))
-            for alpha in (0.16, 0.08, 0.16)
+            for alpha in (0.2, 0.12, 0.2)
         ]
         self._bars = self.bars(ax, range(LOWEST, HIGHEST), 0.9, color=GRADIENT_COLOUR)
         set_each(self._bars, height=shares)
