@@ -49,9 +49,15 @@ def test_the_cause_that_the_text_tells_comes_first_with_its_code(code, capsys):
     assert said.index("Here probably") < said.index("Repaired (") < said.index(first)
 
 
-def test_without_such_a_word_no_cause_is_told():
+def test_without_such_a_word_no_cause_is_told_and_code_of_a_library_tells_none():
     (entry,) = find(SAID).found
     assert find(SAID).told(entry) == []
+    frame = (
+        '  File "/a/site-packages/torch/x.py", line 7, in f\n    with torch.no_grad(): x.item()\n'
+    )
+    own = '  File "train.py", line 3, in <module>\n    loss = losses.argmax()\n'
+    answer = find(f"Traceback (most recent call last):\n{own}{frame}RuntimeError: {SAID}")
+    assert [cause.what.partition(",")[0] for cause in answer.told(entry)] == ["argmax"]
 
 
 def test_a_traceback_on_stdin_is_explained(capsys, monkeypatch):

@@ -31,6 +31,11 @@ NAME = (
 # Where a message ends at the latest: an empty line, or what comes before the next traceback.
 END = r"\n[ \t]*\n|^[ \t]*(?:Traceback \(most recent|-----|```)"
 RAISED = r"^.*\braise \w+\(.*$"  # a traceback that ends before its message
+# A frame of an installed package, down to the next frame, the error or an empty line.
+LIBRARY = (
+    r"^[ \t]*File [^\n]*(?:site|dist)-packages[^\n]*\n"
+    r"(?:(?![ \t]*File |[\w.]+(?:Error|Exception|Warning):|\n).*\n)*"
+)
 TRACEBACK = r"^[ \t]*Traceback \(most recent"
 
 
@@ -89,6 +94,15 @@ def nearest_message(text: str) -> tuple[Message | None, float]:
 
 def _words_of(text):
     return {name.removeprefix(".").lower() for name in names_in(text)}
+
+
+def without_libraries(text: str) -> str:
+    """A text without the frames of installed packages, whose code nobody asked about.
+
+    >>> without_libraries('File "a.py", line 1\\n  File "/site-packages/b.py", line 2\\n    b()\\n')
+    'File "a.py", line 1\\n'
+    """
+    return re.sub(LIBRARY, "", text, flags=re.MULTILINE)
 
 
 def without_frames(text: str) -> str:

@@ -18,6 +18,7 @@ from autograd_surprises.messages.pasted import (
     messages_in,
     nearest_message,
     without_frames,
+    without_libraries,
 )
 from autograd_surprises.messages.words import names_in, terms, terms_of
 
@@ -58,7 +59,7 @@ class Answer:
     is_guess: bool = False  # have all of them too little of what was asked?
     unknown: tuple[str, ...] = ()  # words of the query that occur nowhere
     names_error: bool = False  # are they guesses about an error?
-    asked: str = ""  # the text itself
+    asked: str = ""  # the text, without code of libraries
 
     @property
     def verdict(self) -> str:
@@ -96,7 +97,7 @@ def find(text: str) -> Answer:
     >>> find("why retian_graph?").found[0].id
     'retain-graph'
     """
-    return replace(_found(text), asked=text)
+    return replace(_found(text), asked=without_libraries(text))
 
 
 def _found(text):

@@ -23,7 +23,7 @@ function finder(data) {
   const rarity = (term) => Math.log(1 + (ids.length - (having.get(term) ?? 0) + 0.5) / ((having.get(term) ?? 0) + 0.5));
 
   /** Its causes that something in the text points to. */
-  const told = (id, text) => data.entries[id].causes.filter(([token]) => new RegExp(token, "imu").test(text));
+  const told = (id, text) => data.entries[id].causes.filter(([token]) => new RegExp(token, "imu").test(text.replace(expression(data.LIBRARY), "")));
 
   /** Those first that have many of the words, rare ones above all. */
   function byWords(asked) {
