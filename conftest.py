@@ -40,6 +40,25 @@ PICTURES = re.compile("browser/test_(true_pictures|website)|test_notebook_sectio
 # Long files come first; otherwise one worker would work alone at the end.
 LONGEST = [JUPYTERLAB, "test_true_pictures", "test_notebook_sections", "16_train_through_rounding"]
 
+# Of the cases of these tests, which have much in common, `make test` runs one in so many.
+ONE_IN = {
+    "test_alone_it_finds_a_healthy_step_healthy_and_changes_nothing": 3,
+    "test_the_model_may_be_built_inside_the_trace": 3,
+    "test_a_whole_step_may_be_traced": 3,
+    "test_what_others_record_and_warn_of_is_as_without_the_doctor": 2,
+    "test_the_repaired_example_shows_something_and_torch_says_nothing": 4,
+    "test_the_example_of_a_question_shows_something": 4,
+    "test_the_code_of_a_cause_shows_it_and_that_it_is_repaired": 4,
+    "test_a_thousandth_more_is_wrong": 3,
+    "test_an_answer_for_the_first_size_alone_is_refused": 3,
+    "test_an_answer_with_a_fixed_argument_is_refused": 3,
+    "test_a_check_never_blames_the_answer_for_its_own_error": 3,
+    "test_what_a_drawing_says_and_draws_at_first_at_both_ends_and_where_it_turns": 2,
+    "test_what_differs_in_one_respect_is_drawn_so_beside_the_other_and_after_it": 2,
+    "test_its_row_finds_the_fault": 2,
+    "test_known_gradients": 3,
+    "test_forward_mode": 3,
+}
 # Several tests run at a time, and threads that wait for each other are slow. Not
 # torch.set_num_threads: the browser tests need no torch, and it takes seconds to import.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -87,7 +106,13 @@ def pytest_ignore_collect(collection_path, config):
     return collection_path.name in getattr(config, "unchanged", ()) or None
 
 
+@pytest.hookimpl(tryfirst=True)  # -m looks at the marks
 def pytest_collection_modifyitems(items):
+    for name, every in ONE_IN.items():
+        cases = [item for item in items if getattr(item, "originalname", "") == name]
+        for case in {*cases} - {*cases[::every]}:
+            case.add_marker(pytest.mark.slow)
+
     def place(item):
         return next((n for n, name in enumerate(LONGEST) if name in item.path.stem), len(LONGEST))
 

@@ -3,6 +3,7 @@
 import base64
 import io
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,12 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from PIL import Image
 
 from tools.notebooks import IGNORED, ROOT
+
+
+def test_each_test_of_which_some_cases_run_exists():
+    written = "".join(file.read_text("utf-8") for file in (ROOT / "tests").rglob("test_*.py"))
+    named = re.findall(r'"(test_\w+)": \d', (ROOT / "conftest.py").read_text("utf-8"))
+    assert len(named) > 10 and [name for name in named if f"def {name}(" not in written] == []
 
 
 def run_pytest(folder, *arguments, **environment):
