@@ -100,12 +100,11 @@ def _answer(entry, answer):
     told = answer.told(entry)
     lines = [f"**{label}:** {escaped(text)}" for label, text in explanation(entry)]
     lines += [f"{TOLD}: {_in_full(cause)}" for cause in told]
-    others = [cause for cause in entry.causes if cause not in told]
+    lines += [_in_full(cause) for cause in entry.causes if not cause.what]
+    others = [cause for cause in entry.causes if cause.what and cause not in told]
     if told or entry is not answer.entries[0]:
         names = (
-            f"[{escaped(each.what) or SECTION}]({each.address})"
-            if each.section
-            else escaped(each.what)
+            f"[{escaped(each.what)}]({each.address})" if each.section else escaped(each.what)
             for each in others
         )
         lines += [f"{OTHERS}: {'; '.join(names)}"] if others else []
