@@ -3,6 +3,7 @@
 import io
 import os
 import re
+import textwrap
 
 import pytest
 
@@ -45,8 +46,9 @@ def test_the_cause_that_the_text_tells_comes_first_with_its_code(code, capsys):
     told = re.search("Here probably: (.*)", said)[1]
     assert TOLD[code] in told
     cause = next(cause for cause in find(SAID).found[0].causes if cause.what.startswith(told[:40]))
-    first = cause.repaired.strip().splitlines()[0]
-    assert said.index("Here probably") < said.index("Repaired (") < said.index(first)
+    above, _, below = said.partition("Repaired (")[2].partition("Broken:")
+    assert textwrap.indent(cause.repaired.strip(), "    ", bool) in above
+    assert textwrap.indent(cause.broken.strip(), "    ", bool) in below
 
 
 def test_without_such_a_word_no_cause_is_told_and_code_of_a_library_tells_none():
